@@ -1,0 +1,1 @@
+"""The domain of leaderboards and seasons: pure values and rules, no I/O."""

@@ -1,0 +1,67 @@
+"""Which season an instant belongs to, and which ones follow: a calendar's seasons with their UTC bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from leaderboard.board import Calendar
+from leaderboard.periods import Period
+from leaderboard.season import Bounds
+from leaderboard.walltime import shown, to_utc
+
+
+def season_at(calendar: Calendar, instant: datetime) -> Bounds | None:
+    """Return the season that contains the aware ``instant``, None in an off-season; raise ValueError if it is naive."""
+    season = next(seasons_from(calendar, instant), None)
+    return season if season is not None and instant in season else None
+
+
+def seasons_from(calendar: Calendar, instant: datetime) -> Iterator[Bounds]:
+    """Return the seasons in order, from the one that contains the aware ``instant``, or else the next one.
+
+    A list ends with its last season; a period goes on as far as Python's dates, and gives no season that reaches out of
+    the years 1 to 9999. Raises ValueError for a naive instant.
+    """
+    if instant.utcoffset() is None:
+        raise ValueError(f"{instant.isoformat()} has no UTC offset")
+    period = calendar.period
+    if period is None:
+        return (season for season in _listed(calendar) if season.ends_at > instant)
+    return _repeating(calendar, period, instant)
+
+
+@lru_cache(maxsize=128)
+def _listed(calendar: Calendar) -> tuple[Bounds, ...]:
+    return tuple(Bounds(starts_at, ends_at, season_id) for starts_at, ends_at, season_id in calendar.listed())
+
+
+def _repeating(calendar: Calendar, period: Period, instant: datetime) -> Iterator[Bounds]:
+    try:
+        number = _number_at(calendar, period, instant)
+        starts_at = _start(calendar, period, number)
+        while True:
+            ends_at = _start(calendar, period, number + 1)
+            season = period.id(number)
+            # Where a zone jumped over a whole date (Apia, 2011-12-30), that day has no instant and is no season.
+            if starts_at < ends_at and season not in calendar.skip:
+                yield Bounds(starts_at, ends_at, season)
+            number, starts_at = number + 1, ends_at
+    except OverflowError:
+        return
+
+
+def _number_at(calendar: Calendar, period: Period, instant: datetime) -> int:
+    """Return the last repetition that has started at ``instant``: guessed from the wall, which folds can set back."""
+    at = timedelta(hours=calendar.at.hour, minutes=calendar.at.minute, seconds=calendar.at.second)
+    number = period.number((shown(instant, calendar.zone) - at).date())
+    while _start(calendar, period, number) > instant:
+        number -= 1
+    while _start(calendar, period, number + 1) <= instant:
+        number += 1
+    return number
+
+
+def _start(calendar: Calendar, period: Period, number: int) -> datetime:
+    return to_utc(datetime.combine(period.first_day(number), calendar.at), calendar.zone)

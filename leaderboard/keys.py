@@ -1,0 +1,105 @@
+"""Names of Redis keys: the live key from its template, and helper keys that a cluster keeps in the same slot."""
+
+from __future__ import annotations
+
+import re
+from binascii import crc_hqx
+from datetime import UTC, datetime
+
+from leaderboard.errors import ConfigError
+
+SLOTS = 16_384
+_FIELD = re.compile(r"<([^<>]*)>")
+# Digits only, and the same on every machine: no names of a locale, no %s, which reads the machine's own time zone.
+_LAYOUT = re.compile(r"(?:[^%]|%[YymdHMSjGVuw%])+")
+_KINDS = ("fence", "applied", "expiring")
+
+
+def check_template(template: str) -> str:
+    """Return the key template if every season gets a key of its own from it; raise ConfigError otherwise."""
+    fields = _FIELD.findall(template)
+    for field in fields:
+        name, _, layout = field.partition(":")
+        if name in ("board", "season") and not layout:
+            continue
+        if name in ("starts_at", "ends_at") and _LAYOUT.fullmatch(layout):
+            continue
+        raise ConfigError(
+            f"the key template {template!r} has the unknown field <{field}>",
+            hint="use <board>, <season>, <starts_at:%Y-%m-%d> or <ends_at:%Y-%m-%d>, with Y y m d H M S j G V u w",
+        )
+    if not any(field.partition(":")[0] in ("season", "starts_at", "ends_at") for field in fields):
+        raise ConfigError(
+            f"the key template {template!r} gives every season the same key",
+            hint="put <season>, or a bound such as <starts_at:%Y-%m-%d>, into it",
+        )
+    if re.search(r"[<>]", _FIELD.sub("", template)) or not template.isprintable():
+        raise ConfigError(f"the key template {template!r} has a stray < or >, or an unprintable character")
+    sample = datetime(2026, 1, 1, tzinfo=UTC)
+    helper_key(_fill(template, "board", "season", sample, sample), "fence")
+    return template
+
+
+def check_current_key(current_key: str, template: str) -> str:
+    """Return the name of the key that tells readers the open season's key; it must be one fixed name."""
+    if not current_key or _FIELD.search(current_key.replace("<board>", "")) or not current_key.isprintable():
+        raise ConfigError(f"current_key = {current_key!r} must be one fixed name; only <board> may be filled in")
+    if current_key == template:
+        raise ConfigError(f"current_key = {current_key!r} is the live key itself")
+    return current_key
+
+
+def live_key(template: str, board: str, season: str, starts_at: datetime, ends_at: datetime) -> str:
+    """Return the name of a season's sorted set; bounds are formatted in UTC.
+
+    Raises ConfigError if it cannot be tagged.
+    """
+    key = _fill(template, board, season, starts_at, ends_at)
+    helper_key(key, "fence")
+    return key
+
+
+def _fill(template: str, board: str, season: str, starts_at: datetime, ends_at: datetime) -> str:
+    def value(match: re.Match[str]) -> str:
+        name, _, layout = match.group(1).partition(":")
+        if name in ("starts_at", "ends_at"):
+            return (starts_at if name == "starts_at" else ends_at).astimezone(UTC).strftime(layout)
+        return board if name == "board" else season
+
+    return _FIELD.sub(value, template)
+
+
+def hashed_part(key: str) -> str:
+    """Return the part of ``key`` that a cluster hashes: the first non-empty ``{…}``, else all of it.
+
+    Rule: Redis cluster specification, "Hash tags".
+    """
+    start = key.find("{")
+    end = key.find("}", start + 1)
+    return key[start + 1 : end] if start >= 0 and end > start + 1 else key
+
+
+def slot(key: str) -> int:
+    """Return the cluster slot of ``key``, 0..16383: CRC16 (XMODEM) of its hashed part.
+
+    Rule: Redis cluster specification, "Key distribution model".
+    """
+    return crc_hqx(hashed_part(key).encode(), 0) % SLOTS
+
+
+def helper_key(key: str, kind: str) -> str:
+    """Return the name of a helper key beside the live ``key``, in the same slot.
+
+    It keeps the key's own hash tag, or wraps the whole key where it has none. ``kind`` is ``fence``, ``applied`` or
+    ``expiring``. Raises ConfigError for a key that can be tagged in neither way.
+    """
+    if kind not in _KINDS:
+        raise ValueError(kind)
+    tagged = key if hashed_part(key) != key else f"{{{key}}}"
+    helper = f"{tagged}:finale:{kind}"
+    if not key or hashed_part(helper) != hashed_part(key):
+        raise ConfigError(
+            f"the key {key!r} cannot be given helper keys in the same cluster slot",
+            hint="take stray braces out of the key, or give it one hash tag such as {board}",
+        )
+    return helper

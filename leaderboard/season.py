@@ -1,0 +1,67 @@
+"""A season: its bounds, and its row in the ledger as everything else sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from leaderboard.board import Board
+from leaderboard.names import check_name
+from leaderboard.states import State
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Bounds:
+    """A season's id and its half-open UTC bounds ``[starts_at, ends_at)``."""
+
+    starts_at: datetime
+    ends_at: datetime
+    id: str
+
+    def __post_init__(self) -> None:
+        check_name(self.id, "season")
+        if self.starts_at.utcoffset() is None or self.ends_at.utcoffset() is None:
+            raise ValueError(f"season {self.id}: bounds must be aware")
+        if self.starts_at >= self.ends_at:
+            raise ValueError(f"season {self.id} ends at {self.ends_at.isoformat()}, not after its start")
+
+    def __contains__(self, instant: datetime) -> bool:
+        return self.starts_at <= instant < self.ends_at
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a season waits for a person, since when, and what releases it."""
+
+    reason: str
+    detail: str
+    hint: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Season:
+    """A season as the ledger has it. All times are aware UTC."""
+
+    key: int  #: the ledger's number of the season
+    board: Board  #: as fixed when the season opened, the rest as configured when it closes
+    bounds: Bounds
+    state: State
+    live_key: str
+    closes_at: datetime  #: the end of grace
+    backfill: bool  #: first seen after its grace: only ``finale close`` closes it
+    frozen_at: datetime | None
+    sealed_at: datetime | None
+    keep_until: datetime | None  #: when clean is due; known once sealed
+    hold: Hold | None
+    attempts: int
+    last_error: str | None
+
+    @property
+    def id(self) -> str:
+        return self.bounds.id
+
+    @property
+    def name(self) -> str:
+        """``board/season``, as messages and logs name it."""
+        return f"{self.board.name}/{self.id}"
