@@ -1,0 +1,1 @@
+"""The command line and the runner: where settings, ledger, live boards, archive and rewards are wired together."""
