@@ -1,0 +1,98 @@
+"""Writes totals to a live board, batch by batch, so that no late, lost or repeated write can make it wrong.
+
+Beside the live key stands a hash: of each bucket of players the fence of its lease (``f<bucket>``), the running number
+of its last batch (``n<bucket>``) and that batch's token (``t<bucket>``). Scores are absolute. A batch is one script
+call and is refused unless its fence is the stored one and its number the next one; a write that arrives after a
+take-over, after a failover or after the season was cleaned therefore changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from math import isfinite
+from uuid import uuid4
+
+from redis import Redis
+
+from leaderboard.errors import InputError
+from leaderboard.keys import helper_key
+from live.errors import FencedError, RolledBackError, UnclaimedError
+from live.scripts import run
+from live.translate import translated
+
+
+def claim(client: Redis, live_key: str, bucket: int | Sequence[int], fence: int | Sequence[int]) -> list[int]:
+    """Put each bucket's fence beside the live key and return each bucket's running number, 0 where nothing was applied.
+
+    One fence may be given for all buckets. All are claimed or none: FencedError when a bucket has a higher fence.
+    Claiming again with the same fence changes nothing, so it also tells what became of a batch whose answer was lost.
+    """
+    buckets = [bucket] if isinstance(bucket, int) else list(bucket)
+    fences = [fence] * len(buckets) if isinstance(fence, int) else list(fence)
+    pairs = chain.from_iterable(zip(buckets, fences, strict=True))
+    status, *rest = run(client, "claim", {helper_key(live_key, "applied"): "hash"}, *pairs)
+    if status == b"fenced":
+        mine = fences[buckets.index(int(rest[0]))]
+        raise _fenced(live_key, int(rest[0]), mine, int(rest[1]))
+    return [int(number) for number in rest]
+
+
+def apply(
+    client: Redis,
+    live_key: str,
+    *,
+    bucket: int,
+    fence: int,
+    number: int,
+    members: Sequence[bytes],
+    scores: Sequence[float],
+    removed: Sequence[bytes],
+) -> None:
+    """Give ``members`` their ``scores`` and take out ``removed`` as the bucket's batch ``number``: all or nothing.
+
+    Raises FencedError when another applier holds the bucket, UnclaimedError when the server does not know the claim,
+    RolledBackError when ``number`` is not the one after the stored number, InputError for a score that is no finite
+    number; in all these cases nothing was written. After UnavailableError the batch may have been written or not, and
+    may still arrive: claim again and apply again from the number that says; whichever comes second is refused.
+    """
+    written = [float(score) + 0.0 for score in scores]  # -0 is 0, as Redis has it
+    if not all(map(isfinite, written)):
+        raise InputError(f"{live_key}: a score that is not a finite number", detail=f"bucket {bucket}, batch {number}")
+    rows: Iterable[bytes | str] = chain.from_iterable(zip(map(repr, written), members, strict=True))
+    status, stored = run(
+        client,
+        "apply",
+        {live_key: "zset", helper_key(live_key, "applied"): "hash"},
+        *(bucket, fence, number, uuid4().bytes, len(written)),
+        *rows,
+        *removed,
+    )
+    if status == b"fenced":
+        raise _fenced(live_key, bucket, fence, int(stored))
+    if status == b"unclaimed":
+        raise UnclaimedError(
+            f"{live_key}: the server does not know the claim on bucket {bucket} under fence {fence}",
+            detail=f"it has fence {int(stored)}" if stored else "it has none",
+            hint="a failover lost it, or the season was cleaned: look at the season, then claim and apply again",
+        )
+    if status == b"number":
+        raise RolledBackError(
+            f"{live_key}: bucket {bucket} stands at batch {int(stored)}, so batch {number} cannot follow",
+            stored=int(stored),
+            hint="the server lost writes, or a write arrived whose answer did not: apply everything since again",
+        )
+
+
+def server_identity(client: Redis) -> str:
+    """Return what names this server and the history of its data: another value means a restart or a failover."""
+    with translated(client, {}):
+        return f"{client.info('server')['run_id']}:{client.info('replication')['master_replid']}"
+
+
+def _fenced(live_key: str, bucket: int, fence: int, stored: int) -> FencedError:
+    return FencedError(
+        f"{live_key}: bucket {bucket} is held by another applier",
+        detail=f"its fence is {stored}, this one's {fence}",
+        hint="nothing was written; the other applier goes on",
+    )
