@@ -1,0 +1,141 @@
+"""Reads ``finale.toml``, its reward tables and the environment, which wins, into Settings or one ConfigError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from config.checks import check_boards
+from config.home import default_home
+from config.settings import File, Settings
+from leaderboard.board import Board
+from leaderboard.errors import ConfigError
+from leaderboard.faults import Place, describe, dotted, parse_toml, refuse
+from rewards.table import RewardTable, parse_table
+
+FILE_NAME = "finale.toml"
+_SERVERS = ("redis", "postgres", "store")
+_SCHEMA_HINT = 'run "finale config schema" to see every key'
+
+
+def load(path: Path | None, environ: Mapping[str, str], *, optional: bool = False) -> Settings:
+    """Return the settings in the file at ``path``, else ``FINALE_CONFIG``, else ``finale.toml`` in this folder.
+
+    ``FINALE_REDIS``, ``FINALE_POSTGRES`` and ``FINALE_STORE`` win over ``[servers]``; each may instead be given as
+    ``FINALE_…_FILE``, the name of a file that holds it. ``FINALE_HOME`` is where embedded servers live. An empty
+    variable counts as not set. ``optional`` lets that last file be absent: there are then no boards, and no path.
+    Raises ConfigError that tells every fault, and never shows a secret.
+    """
+    named = path or (Path(environ["FINALE_CONFIG"]) if environ.get("FINALE_CONFIG") else None)
+    found = named or Path(FILE_NAME)
+    absent = optional and named is None and not found.exists()
+    values = {} if absent else parse_toml(_read_config(found), str(found))
+    variables = _server_variables(environ)
+    if isinstance(values.get("servers", {}), dict):
+        values["servers"] = {**values.get("servers", {}), **{name: value for name, (_, value) in variables.items()}}
+    file = _validated(values, str(found), {name: variable for name, (variable, _) in variables.items()})
+    tables = _checked(file.board, found)
+    return Settings(
+        servers=file.servers,
+        runner=file.runner,
+        boards=file.board,
+        tables=tables,
+        home=default_home(environ),
+        path=None if absent else found.absolute(),
+    )
+
+
+def _read_config(path: Path) -> str:
+    try:
+        return _read(path)
+    except FileNotFoundError:
+        raise ConfigError(
+            f"there is no configuration at {path}", hint='run "finale init" to write an example'
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        hint = 'name another with --config or FINALE_CONFIG, or run "finale init" in an empty folder'
+        raise ConfigError(f"the configuration {path} cannot be read", detail=_reason(error), hint=hint) from None
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig")
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1} is no UTF-8"
+    return error.strerror or type(error).__name__
+
+
+def _server_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return, for each server that the environment gives, the variable's name and the value."""
+    given = {}
+    for name in _SERVERS:
+        plain, indirect = f"FINALE_{name.upper()}", f"FINALE_{name.upper()}_FILE"
+        if environ.get(plain) and environ.get(indirect):
+            raise ConfigError(f"{plain} and {indirect} are both set", hint="unset one of them")
+        if value := environ.get(plain):
+            given[name] = (plain, value)
+        elif file := environ.get(indirect):
+            given[name] = (indirect, _secret(indirect, Path(file)))
+    return given
+
+
+def _secret(variable: str, path: Path) -> str:
+    try:
+        value = _read(path).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{variable} = {path} cannot be read", detail=_reason(error)) from None
+    if not value:
+        raise ConfigError(f"{variable} = {path} is an empty file")
+    return value
+
+
+def _validated(values: dict[str, Any], origin: str, variables: Mapping[str, str]) -> File:
+    def place(at: Place) -> str:
+        if len(at) == 2 and at[0] == "servers" and at[1] in variables:
+            return variables[str(at[1])]
+        return dotted(at)
+
+    try:
+        return File.model_validate(values)
+    except ValidationError as error:
+        faults = describe(error, File, place=place, hidden=frozenset({"servers"}))
+        raise refuse(origin, faults, _SCHEMA_HINT) from None
+
+
+def _checked(boards: Mapping[str, Board], config: Path) -> dict[str, RewardTable]:
+    """Return the reward table of each board that names one; raise one ConfigError for all that is wrong."""
+    errors = []
+    if faults := check_boards(boards.values(), datetime.now(UTC)):
+        errors.append(refuse(str(config), faults))
+    tables = {}
+    for name, board in boards.items():
+        try:
+            if board.rewards is not None:
+                tables[name] = _reward_table(board.rewards, name, config)
+        except ConfigError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ConfigError(f"{config} and its reward tables have faults", detail="\n".join(map(str, errors)))
+    return tables
+
+
+def _reward_table(rewards: str, board: str, config: Path) -> RewardTable:
+    path = config.parent / rewards
+    try:
+        text = _read(path)
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = _reason(error) if isinstance(error, OSError | UnicodeDecodeError) else str(error)
+        raise ConfigError(
+            f"{config}: board.{board}.rewards = {rewards!r} cannot be read",
+            detail=f"{path}: {reason}",
+            hint="name a reward table by its path from the configuration file",
+        ) from None
+    return parse_table(text, str(path))

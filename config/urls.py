@@ -1,0 +1,92 @@
+"""Server and store URLs: which this version speaks, and how they are shown without their secrets."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+_HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]*)(?::[0-9]+)?"
+_HOSTS = re.compile(rf"{_HOST}(?:,{_HOST})*")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}")
+_PORT = re.compile(r":(\d+)(?:,|$)")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PLAIN_OPTIONS = frozenset({"db", "dbname", "host", "port", "protocol", "sslmode"})
+_ENCODE = "percent-encode special characters in a user name or password, / as %2F, @ as %40, # as %23"
+
+
+def check_redis(url: str) -> str:
+    """Return ``url`` if it is of a Redis that this version speaks; raise ValueError, without the secret, otherwise."""
+    parts = _split(url, ("redis", "rediss", "unix"), ("redis+sentinel", "redis+cluster"), "redis://127.0.0.1:6379/0")
+    if parts.scheme == "unix":
+        if not parts.path.startswith("/") or len(parts.path) < 2:
+            raise ValueError("must name the socket by its absolute path, like unix:///run/redis/redis.sock")
+        return url
+    if not parts.hostname or "," in parts.netloc:
+        raise ValueError("must name one host, like redis://127.0.0.1:6379/0")
+    if not re.fullmatch(r"/?|/[0-9]{1,4}", parts.path):
+        raise ValueError("must end in the number of the database, like redis://127.0.0.1:6379/0")
+    return url
+
+
+def check_postgres(url: str) -> str:
+    """Return ``url`` if it is a PostgreSQL URL; raise ValueError, without the secret, otherwise."""
+    parts = _split(url, ("postgresql", "postgres"), (), "postgresql://user@127.0.0.1:5432/finale")
+    if parts.path.count("/") > 1:
+        raise ValueError("must have one database name after the host, like postgresql://127.0.0.1:5432/finale")
+    return url
+
+
+def check_store(url: str) -> str:
+    """Return ``url`` if it is a folder or S3 bucket; raise ValueError, without the secret, otherwise."""
+    parts = _split(url, ("file", "s3"), ("gs", "az"), "file:///var/lib/finale/archive or s3://bucket/prefix")
+    if "@" in parts.netloc or parts.query:
+        raise ValueError("must not hold credentials or options; the AWS_… variables and profiles give them")
+    if parts.scheme == "file" and (parts.netloc or len(parts.path) < 2):
+        raise ValueError("must name the folder by its absolute path, like file:///var/lib/finale/archive")
+    if parts.scheme == "s3" and not _BUCKET.fullmatch(parts.netloc):
+        raise ValueError("must name a bucket, like s3://bucket/prefix")
+    if any(piece in (".", "..") for piece in unquote(parts.path).split("/")):
+        raise ValueError("must not have . or .. in its path")
+    return url
+
+
+def masked(url: str) -> str:
+    """Return ``url`` as it may be shown: scheme, hosts, ports and database, anything else as ``***``."""
+    scheme, _, rest = url.partition("://")
+    if not rest or not _SCHEME.fullmatch(scheme):
+        return "***"
+    try:
+        parts = urlsplit(url)
+        options = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:  # its message holds the URL
+        return f"{scheme}://***"
+    userinfo, at, hosts = parts.netloc.rpartition("@")
+    if parts.fragment or "@" in rest[len(parts.netloc) :] or not _HOSTS.fullmatch(hosts):
+        return f"{scheme}://***"
+    user = at and ("***:***@" if ":" in userinfo else "***@")
+    shown = [f"{name}={value if name in _PLAIN_OPTIONS else '***'}" for name, value in options]
+    return f"{scheme}://{user}{hosts}{parts.path}" + ("?" + "&".join(shown) if shown else "")
+
+
+def _split(url: str, spoken: tuple[str, ...], later: tuple[str, ...], example: str) -> SplitResult:
+    """Return the parts of ``url``; raise ValueError for another scheme, a bad port or characters left unencoded."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or not _SCHEME.fullmatch(scheme):
+        raise ValueError(f"must be a URL like {example}")
+    use = ", ".join(f"{name}://" for name in spoken)
+    if scheme in later:
+        raise ValueError(f"this version of Finale does not speak {scheme}:// yet; use {use}")
+    if scheme not in spoken:
+        raise ValueError(f"{scheme}:// is not spoken here; use {use}")
+    if not url.isprintable() or " " in url:
+        raise ValueError(f"must not hold spaces or unprintable characters; {_ENCODE}")
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # its message holds the URL
+        raise ValueError(f"must be a URL like {example}; {_ENCODE}") from None
+    hosts = parts.netloc.rpartition("@")[2]
+    if parts.fragment or "@" in rest[len(parts.netloc) :] or not _HOSTS.fullmatch(hosts):
+        raise ValueError(f"the host, port or path cannot be read; {_ENCODE}")
+    if any(not 0 < int(port) < 65_536 for port in _PORT.findall(hosts)):
+        raise ValueError("the port must be a number from 1 to 65535")
+    return parts
