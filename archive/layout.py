@@ -1,0 +1,140 @@
+"""Where everything lies in the store: paths from checked names, and back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from leaderboard.errors import ConfigError, InputError
+from leaderboard.names import check_name
+
+Kind = Literal["standings", "grants"]
+KINDS: tuple[Kind, ...] = ("standings", "grants")
+
+_ATTEMPT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+_PART = re.compile(r"part-(\d{5})\.parquet")
+_PUBLISHED = re.compile(r"(standings|grants)/board=([^/]+)/season=([^/]+)/([^/]+)")
+_STAGED = re.compile(r"staging/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
+_SEAL = re.compile(r"seals/([^/]+)/([^/]+)/(standings|grants)\.json")
+_REPORT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\.(json|parquet)")
+_MOST_PARTS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PartPlace:
+    """A part's path taken apart: published under ``kind``, or staged by ``attempt`` (then ``kind`` is None)."""
+
+    board: str
+    season: str
+    number: int
+    kind: Kind | None = None
+    attempt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SealPlace:
+    """A seal's path taken apart."""
+
+    board: str
+    season: str
+    kind: Kind
+
+
+def part_name(number: int) -> str:
+    """Return the file name of the part ``number``, counted from 0."""
+    if not 0 <= number < _MOST_PARTS:
+        raise InputError(f"part {number:,}: a season can have {_MOST_PARTS:,} parts", hint="write larger parts")
+    return f"part-{number:05d}.parquet"
+
+
+def part_number(name: str) -> int | None:
+    """Return the number in a part's file name; None for any other name."""
+    match = _PART.fullmatch(name)
+    return int(match.group(1)) if match else None
+
+
+def check_attempt(attempt: str) -> str:
+    """Return ``attempt`` if it may name a staging folder; raise InputError otherwise."""
+    if not _ATTEMPT.fullmatch(attempt):
+        raise InputError(f"{attempt!r} cannot name an attempt", hint="use up to 63 of a-z, 0-9 and -")
+    return attempt
+
+
+def published_dir(board: str, season: str, kind: Kind) -> str:
+    """Return the folder that readers glob for one season's ``kind``."""
+    return f"{kind}/board={check_name(board, 'board')}/season={check_name(season, 'season')}"
+
+
+def standings_dir(board: str, season: str) -> str:
+    """Return the folder that readers glob for a season's standings."""
+    return published_dir(board, season, "standings")
+
+
+def grants_dir(board: str, season: str) -> str:
+    """Return the folder that readers glob for a season's grants."""
+    return published_dir(board, season, "grants")
+
+
+def seal_path(board: str, season: str, kind: Kind) -> str:
+    """Return the path of the seal, the commit point of a season's standings or grants."""
+    return f"{seals_dir(board)}/{check_name(season, 'season')}/{kind}.json"
+
+
+def seals_dir(board: str) -> str:
+    """Return the folder of all seals of a board."""
+    return f"seals/{check_name(board, 'board')}"
+
+
+def staging_dir(board: str, season: str, attempt: str) -> str:
+    """Return the folder of one attempt's staged parts, which no reader globs."""
+    return f"{season_staging_dir(board, season)}/{check_attempt(attempt)}"
+
+
+def season_staging_dir(board: str, season: str) -> str:
+    """Return the folder of all staged parts of a season."""
+    return f"staging/{check_name(board, 'board')}/{check_name(season, 'season')}"
+
+
+def report_path(board: str, season: str, name: str) -> str:
+    """Return the path of a report about a season; ``name`` is a file name such as ``drift-f3.json``."""
+    if not _REPORT.fullmatch(name):
+        raise InputError(f"{name!r} cannot name a report")
+    return f"reports/{check_name(board, 'board')}/{check_name(season, 'season')}/{name}"
+
+
+def parse_part(path: str) -> PartPlace | None:
+    """Return what ``path`` names if it is a published or staged part; None for anything else."""
+    if match := _PUBLISHED.fullmatch(path):
+        kind, board, season, name = match.groups()
+        place = PartPlace(board, season, _number(name), kind="grants" if kind == "grants" else "standings")
+    elif match := _STAGED.fullmatch(path):
+        board, season, attempt, name = match.groups()
+        place = PartPlace(board, season, _number(name), attempt=attempt)
+        if not _ATTEMPT.fullmatch(attempt):
+            return None
+    else:
+        return None
+    return place if place.number >= 0 and _named(board, season) else None
+
+
+def parse_seal(path: str) -> SealPlace | None:
+    """Return what ``path`` names if it is the path of a seal; None for anything else."""
+    match = _SEAL.fullmatch(path)
+    if not match or not _named(match.group(1), match.group(2)):
+        return None
+    return SealPlace(match.group(1), match.group(2), "grants" if match.group(3) == "grants" else "standings")
+
+
+def _number(name: str) -> int:
+    number = part_number(name)
+    return -1 if number is None else number
+
+
+def _named(board: str, season: str) -> bool:
+    try:
+        check_name(board, "board")
+        check_name(season, "season")
+    except ConfigError:
+        return False
+    return True

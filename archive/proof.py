@@ -1,0 +1,290 @@
+"""The connection that holds a WATCH, and the proof that it is still the same connection to the same server.
+
+It has no health checks and no retries, and it never reconnects: redis-py's own pipeline reconnects silently on a failed
+health check and then executes without the WATCH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from types import TracebackType
+from typing import Any
+
+import redis
+from redis import exceptions as driver
+from redis.backoff import NoBackoff
+from redis.connection import AbstractConnection
+from redis.maint_notifications import MaintNotificationsConfig
+from redis.retry import Retry
+
+from archive.refusals import WrongTypeError, refused, refused_hello, unanswered
+from leaderboard.errors import FinaleError, OutcomeUnknownError, UnavailableError
+
+Argument = str | bytes | int | float
+Connect = Callable[[], Any]  # makes a redis-py connection; their classes are annotated only in part
+# Replies that redis-py raises as connection errors although the server did answer.
+_ANSWERS = (driver.ResponseError, driver.AuthenticationError, driver.BusyLoadingError)
+
+
+class DisturbedError(FinaleError):
+    """Somebody wrote to a watched key, or the proof does not hold any more. Nothing was changed; try again."""
+
+    exit_code = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who answers: the connection's number at the server, the server's role and the id of its run."""
+
+    client_id: int
+    role: str
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What was true when the WATCH was answered: the identity, and the rows of each live key that exists."""
+
+    identity: Identity
+    rows: dict[str, int]
+
+
+def proof_factory(client: redis.Redis) -> Connect:
+    """Return a maker of connections like those of ``client``, but each connects once and never again.
+
+    Class (TCP, Unix socket, TLS, Sentinel), address, credentials and protocol are the client's; health checks, retries
+    and decoding are not.
+    """
+    pool = client.connection_pool
+    kwargs = {
+        name: value
+        for name, value in pool.connection_kwargs.items()
+        if not name.startswith(("maint_", "orig_", "oss_", "retry"))
+    }
+    kwargs |= {"health_check_interval": 0, "decode_responses": False}
+    if "maint_notifications_config" in pool.connection_kwargs:
+        kwargs["maint_notifications_config"] = MaintNotificationsConfig(enabled=False)
+    once = _once(pool.connection_class)
+    return lambda: once(**kwargs, retry=Retry(NoBackoff(), 0))
+
+
+@cache
+def _once(base: type[AbstractConnection]) -> type[AbstractConnection]:
+    """Return the subclass of ``base`` whose instances open one socket in their life."""
+
+    class Once(base):  # type: ignore[misc,valid-type]  # the class is the client's, known only at run time
+        _opened = False
+
+        def _connect(self) -> Any:
+            if self._opened:
+                raise driver.ConnectionError("the connection broke, and one that holds a WATCH is never opened again")
+            sock = super()._connect()
+            self._opened = True
+            return sock
+
+    Once.__name__ = Once.__qualname__ = f"Once{base.__name__}"
+    return Once
+
+
+class ProofConnection:
+    """One connection, connected when made, that watches keys, reads, and executes only if nothing has changed.
+
+    Replies are bytes whatever the client's settings. Every method raises UnavailableError for a timeout or a broken
+    connection (which is closed), AccessError for a refusal, WrongTypeError for a key that is not a sorted set.
+    """
+
+    def __init__(self, connect: Connect) -> None:
+        self._connection = connect()
+        self._pending: list[str] = []
+        self._watched: Watched | None = None
+        try:
+            self._connection.connect()
+        except driver.ResponseError as error:
+            raise refused_hello(error, self.address) from None
+        except driver.AuthenticationError as error:
+            raise refused(error, self.address, "AUTH") from None
+        except (driver.RedisError, OSError) as error:
+            raise unanswered(error, self.address) from None
+
+    def __enter__(self) -> ProofConnection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """Where the server is: ``host:port`` or the path of its socket."""
+        connection = self._connection
+        return str(getattr(connection, "path", "")) or f"{connection.host}:{connection.port}"
+
+    @property
+    def watched(self) -> Watched:
+        """What :meth:`watch` found."""
+        if self._watched is None:
+            raise RuntimeError("nothing is watched yet")
+        return self._watched
+
+    def close(self) -> None:
+        """Close the connection; the server forgets its WATCH with it."""
+        self._pending.clear()
+        self._connection.disconnect()
+
+    def watch(self, *keys: str, beside: Sequence[str] = ()) -> Watched:
+        """WATCH the live ``keys``, which must be sorted sets or missing, and keys of any type ``beside`` them.
+
+        Everything is answered when this returns. Raises AccessError where the server is not a primary: a replica can
+        miss a change that a full resynchronisation brings (final standings are read from the primary).
+        """
+        for key in (*keys, *beside):
+            self.send("WATCH", key)
+        for _ in (*keys, *beside):
+            self.read()
+        identity = _identity(self.command("CLIENT", "ID"), self.command("ROLE"), self.command("INFO", "server"))
+        if identity.role != "master":
+            raise UnavailableError(
+                f"Redis at {self.address} is no primary, its role is {identity.role}",
+                hint="name the primary: final standings are read and cleaned only there",
+            )
+        rows = {}
+        for key in keys:
+            kind = self.command("TYPE", key).decode()
+            if kind == "zset":
+                rows[key] = int(self.command("ZCARD", key))
+            elif kind != "none":
+                raise WrongTypeError(
+                    f"the key {key!r} at Redis {self.address} is a key that is not a sorted set, its type is {kind}",
+                    hint="check the board's key; nothing of it was touched",
+                )
+        self._watched = Watched(identity, rows)
+        return self._watched
+
+    def send(self, *args: Argument) -> None:
+        """Send one command; its reply is read by :meth:`read`, in order."""
+        try:
+            self._connection.send_packed_command(self._connection.pack_command(*args), check_health=False)
+        except (driver.RedisError, OSError) as error:
+            self.close()
+            raise unanswered(error, self.address) from None
+        except BaseException:
+            self.close()
+            raise
+        self._pending.append(str(args[0]))
+
+    def read(self) -> Any:
+        """Return the reply to the oldest command not yet read."""
+        command = self._pending.pop(0)
+        try:
+            return self._connection.read_response(disable_decoding=True)
+        except _ANSWERS as error:
+            raise refused(error, self.address, command) from None
+        except (driver.RedisError, OSError) as error:
+            self.close()
+            raise unanswered(error, self.address) from None
+        except BaseException:
+            # A read that was broken off leaves half a reply behind.
+            self.close()
+            raise
+
+    def command(self, *args: Argument) -> Any:
+        """Send one command and return its reply."""
+        if self._pending:
+            raise RuntimeError(f"the replies to {', '.join(self._pending)} are not read yet")
+        self.send(*args)
+        return self.read()
+
+    def forget_pending(self) -> None:
+        """Read, and drop, the replies that are still under way."""
+        while self._pending:
+            with suppress(WrongTypeError):
+                self.read()
+
+    def exec(self, *commands: Sequence[Argument]) -> list[Any]:
+        """Execute ``commands`` in one transaction, if nothing that is watched has changed; return their replies.
+
+        The proof is asked for before MULTI, so that a changed server is never given the commands, and again inside the
+        transaction. Raises DisturbedError when EXEC comes back empty or a proof differs, and OutcomeUnknownError when
+        commands were given and the answer to EXEC was lost, or came with another proof. The WATCH ends with it.
+        """
+        watched = self.watched
+        proofs: list[Sequence[Argument]] = [("CLIENT", "ID"), ("ROLE",), ("INFO", "server")]
+        proofs += [("ZCARD", key) for key in watched.rows]
+        try:
+            before = [self.command(*proof) for proof in proofs]
+        except WrongTypeError:
+            raise self._disturbed("a watched key is not a sorted set any more") from None
+        if difference := _difference(watched, before):
+            raise self._disturbed(difference)
+        self._queue([*proofs, *commands])
+        replies = self._execute(writes=bool(commands))
+        self._watched = None
+        if replies is None:
+            raise self._disturbed("a watched key was written to while it was read")
+        for reply, command in zip(replies, [*proofs, *commands], strict=True):
+            if isinstance(reply, driver.RedisError):
+                raise refused(reply, self.address, str(command[0]))
+        if difference := _difference(watched, replies):
+            raise self._unknown(difference) if commands else self._disturbed(difference)
+        return replies[len(proofs) :]
+
+    def _queue(self, commands: Sequence[Sequence[Argument]]) -> None:
+        """Send MULTI and ``commands``, and see each accepted. A refusal closes the connection: nothing was executed."""
+        try:
+            self.command("MULTI")
+            for command in commands:
+                self.send(*command)
+            for _ in commands:
+                self.read()
+        except FinaleError:
+            self.close()
+            raise
+
+    def _execute(self, *, writes: bool) -> list[Any] | None:
+        try:
+            self._connection.send_packed_command(self._connection.pack_command("EXEC"), check_health=False)
+            reply: list[Any] | None = self._connection.read_response(disable_decoding=True)
+        except _ANSWERS as error:
+            raise refused(error, self.address, "EXEC") from None
+        except (driver.RedisError, OSError) as error:
+            self.close()
+            if not writes:
+                raise unanswered(error, self.address) from None
+            raise self._unknown(str(error)) from None
+        except BaseException:
+            self.close()
+            raise
+        return reply
+
+    def _unknown(self, detail: str) -> OutcomeUnknownError:
+        return OutcomeUnknownError(
+            f"Redis at {self.address} was told to execute, and whether it did is not known",
+            detail=detail,
+            hint="run again: it looks first at what was done",
+        )
+
+    def _disturbed(self, detail: str) -> DisturbedError:
+        return DisturbedError(
+            f"Redis at {self.address}: what was read is not one instant",
+            detail=detail,
+            hint="run again; if it goes on, stop what writes to the key",
+        )
+
+
+def _identity(client_id: int, role: list[Any], info: bytes) -> Identity:
+    """Return the identity in the replies to CLIENT ID, ROLE and INFO server."""
+    fields = dict(line.partition(b":")[::2] for line in info.split(b"\r\n"))
+    return Identity(int(client_id), role[0].decode(), fields.get(b"run_id", b"").decode())
+
+
+def _difference(watched: Watched, proofs: list[Any]) -> str:
+    """Return what differs between ``watched`` and the replies to the proof commands now; nothing if nothing does."""
+    now = _identity(*proofs[:3])
+    if now != watched.identity:
+        return f"the server that answers is another: {watched.identity} at WATCH, {now} now"
+    for (key, rows), count in zip(watched.rows.items(), proofs[3 : 3 + len(watched.rows)], strict=True):
+        if count != rows:
+            return f"{key} had {rows:,} rows at WATCH and has {count:,} now"
+    return ""

@@ -1,0 +1,87 @@
+"""Reading sealed standings back: all of them, the top, one player, the players around one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from archive.fetch import load_seal, sealed_file
+from archive.objects import Store
+from archive.parts import Part
+from archive.seal import Seal
+
+
+def read(store: Store, board: str, season: str) -> Any:
+    """Return a sealed season's standings as one Arrow table in board order; its ``to_pandas()`` gives a frame.
+
+    Only parts that the seal names are read, and each is compared with its SHA-256. Raises UnknownNameError if the
+    season is not sealed, ArchiveMismatchError if a part is missing or differs.
+    """
+    seal = load_seal(store, board, season)
+    return _rows(store, seal, 1, seal.facts.rows)
+
+
+def top(store: Store, board: str, season: str, k: int) -> Any:
+    """Return positions 1..k as an Arrow table, reading only the parts that hold them; errors as ``read``."""
+    return _rows(store, load_seal(store, board, season), 1, k)
+
+
+def around(store: Store, board: str, season: str, position: int, n: int) -> Any:
+    """Return the positions from ``position - n`` to ``position + n`` that exist, as ``top`` does."""
+    return _rows(store, load_seal(store, board, season), position - n, position + n)
+
+
+def player(store: Store, board: str, season: str, player_id: bytes) -> dict[str, Any] | None:
+    """Return the player's row as a dictionary of its columns, or None; errors as ``read``.
+
+    Parts are looked at in order until the player is found; in each, only the row groups whose statistics can hold the
+    id are decoded.
+    """
+    seal = load_seal(store, board, season)
+    for part in seal.facts.parts:
+        file = sealed_file(store, seal, part)
+        for group in range(file.num_row_groups):
+            if not _may_hold(file, group, player_id):
+                continue
+            ids = file.read_row_group(group, columns=["player_id"])["player_id"].cast(pa.binary())
+            at = pc.index(ids, pa.scalar(player_id, pa.binary())).as_py()
+            if at >= 0:
+                row: dict[str, Any] = file.read_row_group(group).slice(at, 1).to_pylist()[0]
+                return row
+    return None
+
+
+def _may_hold(file: Any, group: int, player_id: bytes) -> bool:
+    column = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("player_id"))
+    statistics = column.statistics
+    if statistics is None or not statistics.has_min_max:
+        return True
+    return _bytes(statistics.min) <= player_id <= _bytes(statistics.max)
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _rows(store: Store, seal: Seal, first: int, last: int) -> Any:
+    """Return positions ``first`` to ``last``, both included, as far as they exist."""
+    tables: list[Any] = []
+    for part, before in _with_rows_before(seal):
+        start, end = max(first - 1 - before, 0), min(last - before, part.rows)
+        if start < end:
+            tables.append(sealed_file(store, seal, part).read().slice(start, end - start))
+    return pa.concat_tables(tables) if tables else _schema(store, seal).empty_table()
+
+
+def _schema(store: Store, seal: Seal) -> Any:
+    return sealed_file(store, seal, seal.facts.parts[0]).schema_arrow
+
+
+def _with_rows_before(seal: Seal) -> Iterator[tuple[Part, int]]:
+    before = 0
+    for part in seal.facts.parts:
+        yield part, before
+        before += part.rows

@@ -1,0 +1,152 @@
+"""Forgetting a season's live key, in the very transaction that proved it equal to its sealed archive (I1).
+
+That the archive's parts were read again just before is the caller's duty (``jobs/steps/clean.py``): this module is
+handed the sealed rows and digest as plain values and never looks at the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+
+from archive.changes import compare
+from archive.digest import StandingDigest
+from archive.drain import PAGE_ROWS, pages
+from archive.proof import Argument, DisturbedError, ProofConnection
+from archive.seal import KeyFacts
+from leaderboard.errors import FinaleError, LeaseLostError, SeasonHeldError
+
+_WAIT_MILLISECONDS = 1_000
+
+
+class KeyChangedError(SeasonHeldError):
+    """The live key is not what was sealed; it was left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The string key beside the live key that holds the newest runner's fence, and the number of this runner."""
+
+    key: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """Forget later: the private name the live key gets, and how long it stays under it."""
+
+    name: str
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What was done with the live key, and how many of the replicas that follow the server have confirmed it.
+
+    ``absent``: it was gone already. ``acknowledged`` is None where the server did not say.
+    """
+
+    outcome: Literal["removed", "expiring", "absent"]
+    rows: int
+    replicas: int
+    acknowledged: int | None
+
+
+def remove(
+    connect: Callable[[], ProofConnection],
+    sealed: KeyFacts,
+    fence: Fence,
+    *,
+    descending: bool,
+    helper_keys: Sequence[str],
+    archived: Callable[[], Iterable[Any]],
+    expiry: Expiry | None = None,
+    page_rows: int = PAGE_ROWS,
+) -> Removal:
+    """UNLINK the live key and its helpers, or leave it to ``expiry``, if it is what was sealed and we hold the fence.
+
+    ``archived`` gives the sealed rows in board order, record batches with ``player_id`` and ``score``; it is asked only
+    to name the players that differ. Safe to repeat: a second call finds the key ``absent``.
+
+    Raises, each with the key untouched: LeaseLostError for another runner's fence, KeyChangedError for a key that
+    differs from its seal, DisturbedError for a write meanwhile, SeasonHeldError for a private name that is taken.
+    Raises OutcomeUnknownError when the answer to EXEC was lost: call again, it looks first.
+    """
+    with connect() as proof:
+        proof.watch(sealed.key, beside=[fence.key, *([expiry.name] if expiry else [])])
+        present = sealed.key in proof.watched.rows
+        _check_fence(proof, fence, needed=present)
+        effects = [*(_forget(sealed.key, expiry) if present else []), *(("UNLINK", key) for key in helper_keys)]
+        try:
+            if present:
+                _check_free(proof, expiry)
+                _check_equal(proof, sealed, descending, archived, page_rows)
+            proof.exec(*effects)
+        except DisturbedError:
+            _check_fence(proof, fence, needed=present)
+            raise
+        replicas, acknowledged = _wait(proof)
+    if not present:
+        return Removal("absent", 0, replicas, acknowledged)
+    return Removal("expiring" if expiry else "removed", sealed.rows, replicas, acknowledged)
+
+
+def _forget(key: str, expiry: Expiry | None) -> list[Sequence[Argument]]:
+    if not expiry:
+        return [("UNLINK", key)]
+    seconds = max(1, round(expiry.after.total_seconds()))
+    return [("RENAMENX", key, expiry.name), ("EXPIRE", expiry.name, seconds)]
+
+
+def _check_fence(proof: ProofConnection, fence: Fence, *, needed: bool) -> None:
+    """Raise LeaseLostError unless the fence is ours. Where the live key is gone, it may have gone with it."""
+    found = proof.command("GET", fence.key)
+    if found is None and not needed:
+        return
+    if found != str(fence.number).encode():
+        raise LeaseLostError(
+            f"the fence beside the live key is {'missing' if found is None else found.decode(errors='replace')}, "
+            f"this runner's is {fence.number}",
+            detail=f"key {fence.key}; nothing was removed",
+            hint="another runner has taken the season over, or the key was lost; run again",
+        )
+
+
+def _check_free(proof: ProofConnection, expiry: Expiry | None) -> None:
+    if expiry and proof.command("EXISTS", expiry.name):
+        raise SeasonHeldError(
+            f"the private name {expiry.name!r}, under which the live key is to expire, is taken",
+            detail="nothing was removed",
+            hint="look at what is there; rename or remove it, then release the season",
+        )
+
+
+def _check_equal(
+    proof: ProofConnection, sealed: KeyFacts, descending: bool, archived: Callable[[], Iterable[Any]], page_rows: int
+) -> None:
+    digest = StandingDigest()
+    for page in pages(proof, sealed.key, descending=descending, page_rows=page_rows):
+        digest.update(page.members, page.scores)
+    if (digest.rows, digest.hexdigest()) == (sealed.rows, sealed.digest):
+        return
+    live = pages(proof, sealed.key, descending=descending, page_rows=page_rows)
+    try:
+        told = str(compare(live, archived(), descending=descending))
+    except DisturbedError:
+        told = "it is still being written to"
+    raise KeyChangedError(
+        f"the live key {sealed.key} differs from its sealed archive and was not removed",
+        detail=f"{digest.rows:,} rows live, {sealed.rows:,} sealed; {told}",
+        hint="stop what writes to it, decide what the change means, then put the key back or remove it by hand",
+    )
+
+
+def _wait(proof: ProofConnection) -> tuple[int, int | None]:
+    """Return how many replicas follow the server and how many have confirmed; it is done either way, so never raise."""
+    try:
+        replicas = len(proof.command("ROLE")[2])
+        return replicas, int(proof.command("WAIT", replicas, _WAIT_MILLISECONDS)) if replicas else 0
+    except FinaleError:
+        return 0, None

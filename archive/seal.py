@@ -1,0 +1,341 @@
+"""The seal: the manifest of a season's standings or grants, written last, never changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from archive.layout import Kind, check_attempt, part_name, published_dir, seal_path, staging_dir
+from archive.parts import FORMAT, Part
+from leaderboard.errors import ArchiveMismatchError, FinaleError
+from leaderboard.names import check_name
+from leaderboard.season import Bounds
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_COMMON = frozenset(("attempt", "board", "chain", "format", "kind", "parts", "rows", "sealed_at", "season", "software"))
+_OF_STANDINGS = frozenset(
+    ("accepted_drift", "digest", "first_score", "keys", "last_score", "points_sum", "reconcile", "repaired")
+)
+_OF_GRANTS = frozenset(("reward_table", "standings_seal", "sums"))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFacts:
+    """One live key as it was read: its name, members and digest."""
+
+    key: str
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class StandingFacts:
+    """What a snapshot found. ``points_sum`` is exact, and None on fraction boards, where a sum depends on the order.
+
+    ``first_score`` and ``last_score`` are those of the first and last position; None without rows.
+    """
+
+    attempt: str
+    rows: int
+    digest: str
+    keys: tuple[KeyFacts, ...]
+    points_sum: int | None
+    first_score: float | None
+    last_score: float | None
+    parts: tuple[Part, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as plain JSON values; scores survive bit for bit, but -0 is 0."""
+        return {
+            "attempt": self.attempt,
+            "rows": self.rows,
+            "digest": self.digest,
+            "keys": [{"key": key.key, "rows": key.rows, "digest": key.digest} for key in self.keys],
+            "points_sum": self.points_sum,
+            "first_score": None if self.first_score is None else self.first_score + 0.0,
+            "last_score": None if self.last_score is None else self.last_score + 0.0,
+            "parts": [part.to_json() for part in self.parts],
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> StandingFacts:
+        """Return the facts that ``to_json`` gave; raise ArchiveMismatchError for anything else."""
+        with _Nonsense("standings"):
+            facts = cls(
+                attempt=value["attempt"],
+                rows=value["rows"],
+                digest=_hash(value["digest"]),
+                keys=tuple(KeyFacts(key["key"], key["rows"], _hash(key["digest"])) for key in value["keys"]),
+                points_sum=value["points_sum"],
+                first_score=_score(value["first_score"]),
+                last_score=_score(value["last_score"]),
+                parts=_parts(value["parts"], value["rows"]),
+            )
+            check_attempt(facts.attempt)
+            _agree(all(isinstance(key.key, str) and type(key.rows) is int for key in facts.keys), "a key")
+            _agree(sum(key.rows for key in facts.keys) == facts.rows, "the keys' rows are not the season's")
+            _agree(facts.points_sum is None or type(facts.points_sum) is int, "the sum of points is no whole number")
+            _agree((facts.first_score is None) == (facts.rows == 0), "first score")
+            _agree((facts.last_score is None) == (facts.rows == 0), "last score")
+            return facts
+
+
+@dataclass(frozen=True, slots=True)
+class GrantFacts:
+    """What the reward step computed: from which sealed standings, by which table, and how much of each item."""
+
+    attempt: str
+    rows: int
+    parts: tuple[Part, ...]
+    standings_seal: str  #: SHA-256 of the standings' seal
+    reward_table: Mapping[str, Any]
+    sums: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as plain JSON values."""
+        return {
+            "attempt": self.attempt,
+            "rows": self.rows,
+            "parts": [part.to_json() for part in self.parts],
+            "standings_seal": self.standings_seal,
+            "reward_table": dict(self.reward_table),
+            "sums": dict(self.sums),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> GrantFacts:
+        """Return the facts that ``to_json`` gave; raise ArchiveMismatchError for anything else."""
+        with _Nonsense("grants"):
+            facts = cls(
+                attempt=check_attempt(value["attempt"]),
+                rows=value["rows"],
+                parts=_parts(value["parts"], value["rows"]),
+                standings_seal=_hash(value["standings_seal"]),
+                reward_table=dict(value["reward_table"]),
+                sums=dict(value["sums"]),
+            )
+            _agree(all(type(amount) is int for amount in facts.sums.values()), "sums are no whole numbers")
+            return facts
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """A seal's place among its board's: counted from 1, with the SHA-256 of the seal before."""
+
+    number: int
+    previous: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Everything that is sealed. ``facts`` tell standings from grants.
+
+    ``reconcile``, ``repaired`` and ``accepted_drift`` (None: nothing of the kind) are plain JSON values, as the steps
+    that decided them wrote them down; grants have none.
+    """
+
+    board: Mapping[str, Any]  #: the board's definition
+    bounds: Bounds
+    facts: StandingFacts | GrantFacts
+    chain: Chain
+    software: str
+    sealed_at: datetime
+    reconcile: Mapping[str, Any] | None = None
+    repaired: Any = None
+    accepted_drift: Any = None
+
+    @property
+    def kind(self) -> Kind:
+        return "standings" if isinstance(self.facts, StandingFacts) else "grants"
+
+    @property
+    def board_name(self) -> str:
+        return str(self.board["name"])
+
+    @property
+    def name(self) -> str:
+        """``kind of board/season``, as messages name it."""
+        return f"{self.kind} of {self.board_name}/{self.bounds.id}"
+
+    @property
+    def path(self) -> str:
+        """Where the seal itself lies."""
+        return seal_path(self.board_name, self.bounds.id, self.kind)
+
+    @property
+    def place(self) -> str:
+        """The folder of the published parts."""
+        return published_dir(self.board_name, self.bounds.id, self.kind)
+
+    @property
+    def staging(self) -> str:
+        """The folder of the staged parts that were sealed."""
+        return staging_dir(self.board_name, self.bounds.id, self.facts.attempt)
+
+    @classmethod
+    def parse(cls, data: bytes) -> Seal:
+        """Return the seal in ``data``; raise ArchiveMismatchError if it is none, or of a format not known here."""
+        try:
+            value = json.loads(data)
+        except ValueError:
+            raise ArchiveMismatchError("this is no seal: it is not JSON") from None
+        if not isinstance(value, dict) or "kind" not in value or "format" not in value:
+            raise ArchiveMismatchError("this is no seal: kind and format are missing")
+        if value["format"] != FORMAT:
+            raise ArchiveMismatchError(
+                f"the seal has format {value['format']!r}, known here is {FORMAT}", hint="use a newer Finale"
+            )
+        with _Nonsense("seal"):
+            return _parsed(value)
+
+
+def build(seal: Seal) -> bytes:
+    """Return the seal's exact bytes: JSON, UTF-8, sorted keys, a line break at the end.
+
+    Raises ArchiveMismatchError if they would not be read back as the same seal.
+    """
+    value = {
+        **seal.facts.to_json(),
+        "format": FORMAT,
+        "kind": seal.kind,
+        "board": dict(seal.board),
+        "season": {
+            "id": seal.bounds.id,
+            "starts_at": _instant(seal.bounds.starts_at),
+            "ends_at": _instant(seal.bounds.ends_at),
+        },
+        "chain": {"number": seal.chain.number, "previous": seal.chain.previous},
+        "software": seal.software,
+        "sealed_at": _instant(seal.sealed_at),
+    }
+    if seal.kind == "standings":
+        value |= {
+            "reconcile": seal.reconcile,
+            "repaired": seal.repaired,
+            "accepted_drift": seal.accepted_drift,
+        }
+    text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+    data = f"{text}\n".encode()
+    Seal.parse(data)
+    return data
+
+
+def sha256(data: bytes) -> str:
+    """Return the hash by which the next seal of the board, and the grants, name the seal ``data``."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def same_content(one: Seal, other: Seal) -> list[str]:
+    """Return how two seals of a season differ in what they seal, a line a fact; empty if they seal the same.
+
+    Compared are kind, board, bounds, rows, digest (of grants: standings, table and sums) and parts; not times,
+    software, attempt, chain, or how drift was settled.
+    """
+    first, second = _content(one), _content(other)
+    return [
+        f"{name}: {_short(first.get(name))} and {_short(second.get(name))}"
+        for name in sorted(first.keys() | second.keys())
+        if first.get(name) != second.get(name)
+    ]
+
+
+def _content(seal: Seal) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "kind": seal.kind,
+        "board": seal.board_name,
+        "season": seal.bounds.id,
+        "starts_at": _instant(seal.bounds.starts_at),
+        "ends_at": _instant(seal.bounds.ends_at),
+        "rows": seal.facts.rows,
+        "number of parts": len(seal.facts.parts),
+    }
+    content |= {part.name: part.to_json() for part in seal.facts.parts}
+    if isinstance(seal.facts, StandingFacts):
+        return content | {"digest": seal.facts.digest}
+    facts = seal.facts.to_json()
+    return content | {name: facts[name] for name in _OF_GRANTS}
+
+
+def _parsed(value: dict[str, Any]) -> Seal:
+    of_standings = value["kind"] == "standings"
+    _agree(of_standings or value["kind"] == "grants", f"kind {value['kind']!r}")
+    expected = _COMMON | (_OF_STANDINGS if of_standings else _OF_GRANTS)
+    _agree(value.keys() == expected, f"fields {sorted(value.keys() ^ expected)}")
+    season, chain = value["season"], Chain(**value["chain"])
+    check_name(value["board"]["name"], "board")
+    _agree(type(chain.number) is int and chain.number >= 1, "chain number")
+    _agree((chain.previous is None) == (chain.number == 1), "chain: only the first seal has none before it")
+    if chain.previous is not None:
+        _hash(chain.previous)
+    return Seal(
+        board=value["board"],
+        bounds=Bounds(_read_instant(season["starts_at"]), _read_instant(season["ends_at"]), season["id"]),
+        facts=StandingFacts.from_json(value) if of_standings else GrantFacts.from_json(value),
+        chain=chain,
+        software=str(value["software"]),
+        sealed_at=_read_instant(value["sealed_at"]),
+        reconcile=value.get("reconcile"),
+        repaired=value.get("repaired"),
+        accepted_drift=value.get("accepted_drift"),
+    )
+
+
+class _Nonsense:
+    """Turns whatever goes wrong inside, while reading a foreign value, into an ArchiveMismatchError that says where."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ArchiveMismatchError):
+            return
+        if isinstance(error, FinaleError | LookupError | TypeError | ValueError | AttributeError):
+            raise ArchiveMismatchError(f"this is no seal: {self._what}", detail=str(error)) from None
+
+
+def _agree(sound: bool, what: str) -> None:
+    if not sound:
+        raise ValueError(what)
+
+
+def _parts(values: Sequence[Any], rows: Any) -> tuple[Part, ...]:
+    parts = tuple(Part.from_json(value) for value in values)
+    _agree(bool(parts), "no parts")
+    _agree([part.name for part in parts] == [part_name(number) for number in range(len(parts))], "names of the parts")
+    _agree(type(rows) is int and sum(part.rows for part in parts) == rows, "the parts' rows are not the season's")
+    return parts
+
+
+def _hash(value: Any) -> str:
+    _agree(isinstance(value, str) and _SHA256.fullmatch(value) is not None, f"{value!r} is no SHA-256")
+    return str(value)
+
+
+def _score(value: Any) -> float | None:
+    if value is None:
+        return None
+    _agree(type(value) in (int, float) and math.isfinite(value), f"{value!r} is no score")
+    return float(value)
+
+
+def _instant(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat()
+
+
+def _read_instant(value: str) -> datetime:
+    instant = datetime.fromisoformat(value)
+    _agree(instant.utcoffset() is not None, f"{value} has no time zone")
+    return instant.astimezone(UTC)
+
+
+def _short(value: Any) -> str:
+    return "nothing" if value is None else json.dumps(value, sort_keys=True)

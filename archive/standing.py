@@ -1,0 +1,123 @@
+"""Pages of a live key turned into rows of standings, and the facts of them that the seal will tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from archive.digest import StandingDigest
+from archive.drain import Page
+from archive.parts import Part, standings_schema
+from archive.seal import KeyFacts, StandingFacts
+from leaderboard.board import Board
+from leaderboard.codec import codec_for
+from leaderboard.errors import InputError, SeasonHeldError
+from leaderboard.ranking import Ranker
+from leaderboard.season import Bounds
+
+
+class ForeignMemberError(SeasonHeldError):
+    """A member or a score in the live key that this board cannot have written."""
+
+
+class Standing:
+    """The standing of one live key, built page after page in board order."""
+
+    def __init__(self, board: Board, bounds: Bounds, key: str) -> None:
+        self.schema = standings_schema(binary=board.member == "binary", fraction=board.points == "fraction")
+        self._board = board
+        self._key = key
+        self._codec = codec_for(board, bounds)
+        self._ranker = Ranker(shared=board.ties.by != "member")
+        self._digest = StandingDigest()
+        self._points_sum = 0
+        self._first: float | None = None
+        self._last: float | None = None
+
+    def add(self, page: Page) -> Any:
+        """Return the next rows as a record batch of :attr:`schema`.
+
+        Raises ForeignMemberError, with its position, for a member that is not UTF-8 on a text board and for a score
+        that the board's codec cannot have written.
+        """
+        names = page.members if self._board.member == "binary" else self._text(page)
+        points, reached_at = self._decoded(page)
+        positions, ranks = self._ranker.add(page.scores)
+        self._digest.update(page.members, page.scores)
+        if self._board.points == "integer":
+            self._points_sum += _exact_sum(points)
+        if self._first is None:
+            self._first = float(page.scores[0])
+        self._last = float(page.scores[-1])
+        columns = [positions, ranks, names, points, reached_at, page.scores]
+        return pa.record_batch(
+            [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)],
+            schema=self.schema,
+        )
+
+    def facts(self, attempt: str, parts: tuple[Part, ...]) -> StandingFacts:
+        """Return what a seal tells of all rows so far, staged by ``attempt`` as ``parts``."""
+        digest = self._digest.hexdigest()
+        return StandingFacts(
+            attempt=attempt,
+            rows=self._digest.rows,
+            digest=digest,
+            keys=(KeyFacts(self._key, self._digest.rows, digest),),
+            points_sum=self._points_sum if self._board.points == "integer" else None,
+            first_score=self._first,
+            last_score=self._last,
+            parts=parts,
+        )
+
+    def _text(self, page: Page) -> Any:
+        try:
+            return page.members.cast(pa.string())
+        except pa.ArrowInvalid:
+            at = next(index for index, member in enumerate(page.members.to_pylist()) if not _is_text(member))
+        raise ForeignMemberError(
+            f"{self._place(page, at)} is not UTF-8",
+            detail=f'board {self._board.name} has member = "text"',
+            hint='remove or rename that member, or archive the board with member = "binary"',
+        )
+
+    def _decoded(self, page: Page) -> tuple[Any, Any]:
+        try:
+            points, reached_at = self._codec.decode_array(page.scores)
+        except InputError as error:
+            at = next(index for index, score in enumerate(page.scores.tolist()) if not self._is_own(score))
+            raise ForeignMemberError(
+                f"{self._place(page, at)} has a score that board {self._board.name} cannot have written",
+                detail=error.message,
+                hint="find what else writes to this key, and correct or remove the member",
+            ) from None
+        if reached_at is None:
+            return points, pa.nulls(len(page), pa.timestamp("us", tz="UTC"))
+        return points, reached_at.view("datetime64[us]")
+
+    def _is_own(self, score: float) -> bool:
+        try:
+            self._codec.decode(score)
+        except InputError:
+            return False
+        return True
+
+    def _place(self, page: Page, at: int) -> str:
+        member = page.members[at].as_py().decode(errors="backslashreplace")
+        return f"{self._key}: member {member!r} at position {self._ranker.rows + at + 1:,} (score {page.scores[at]!r})"
+
+
+def _is_text(member: bytes) -> bool:
+    try:
+        member.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _exact_sum(values: NDArray[np.int64]) -> int:
+    """Return the sum of whole numbers, which may pass 2^63 where their halves of 32 bits cannot."""
+    high, low = np.divmod(values, np.int64(2**32))
+    return int(high.sum()) * 2**32 + int(low.sum())

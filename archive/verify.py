@@ -1,0 +1,221 @@
+"""Verification: every part read again, every row against the rules, everything against the seal."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from archive.digest import StandingDigest, exact_sum
+from archive.fetch import load_seal, place_faults, sealed_file
+from archive.layout import Kind
+from archive.objects import Store
+from archive.parts import FORMAT, standings_schema
+from archive.seal import GrantFacts, Seal, StandingFacts
+from leaderboard.board import Board
+from leaderboard.codec import Codec, codec_for
+from leaderboard.errors import ArchiveMismatchError, ConfigError, InputError
+from leaderboard.ranking import Ranker
+from leaderboard.season import Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was read and found right: rows, parts, bytes, the digest (None for grants), and how long it took."""
+
+    rows: int
+    parts: int
+    size: int
+    digest: str | None
+    seconds: float
+
+
+def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> Verified:
+    """Read every part of a sealed season again and return what was verified.
+
+    Each part must be present, with the sealed bytes and rows and the fixed schema; the rows must have positions 1..N,
+    ranks by the board's rule, and stand in board order; digest, sums and first and last score must be the seal's.
+    Raises ArchiveMismatchError that names every part at fault and what differs, and UnknownNameError if the season is
+    not sealed.
+    """
+    started = time.monotonic()
+    seal = load_seal(store, board, season, kind)
+    faults = place_faults(store, seal)
+    content = _Standing(seal, seal.facts) if isinstance(seal.facts, StandingFacts) else _Grants(seal.facts)
+    whole = True
+    for part in seal.facts.parts:
+        path = f"{seal.place}/{part.name}"
+        try:
+            file = sealed_file(store, seal, part)
+        except ArchiveMismatchError as error:
+            whole = False
+            if f"{path} is missing" not in faults:
+                faults.append(str(error))
+            continue
+        found = _form_faults(file, content.schema)
+        if whole and not found:
+            # The first faults tell enough; what follows them may only follow from them.
+            found = next((faulty for batch in file.iter_batches() if (faulty := content.add(batch))), [])
+        whole = whole and not found
+        faults += [f"{path}: {fault}" for fault in found]
+    if whole:
+        faults += content.end()
+    if faults:
+        raise ArchiveMismatchError(
+            f"{store.url}: the {seal.name} are not what was sealed",
+            detail="; ".join(faults),
+            hint="restore these files from a backup; nothing that still exists elsewhere may be removed before",
+        )
+    size = sum(part.size for part in seal.facts.parts)
+    digest = seal.facts.digest if isinstance(seal.facts, StandingFacts) else None
+    return Verified(seal.facts.rows, len(seal.facts.parts), size, digest, time.monotonic() - started)
+
+
+def _form_faults(file: Any, schema: Any) -> list[str]:
+    faults = []
+    if (file.metadata.metadata or {}).get(b"finale.format") != FORMAT.encode():
+        faults.append(f"not marked as format {FORMAT}")
+    found = file.schema_arrow.remove_metadata()
+    if schema is not None and not found.equals(schema):
+        faults.append(f"columns {_columns(found)} instead of {_columns(schema)}")
+    return faults
+
+
+def _columns(schema: Any) -> str:
+    return ", ".join(f"{field.name} {field.type}{'' if field.nullable else ' not null'}" for field in schema)
+
+
+class _Standing:
+    """Checks the rows of standings, batch after batch, carrying the border between them."""
+
+    def __init__(self, seal: Seal, facts: StandingFacts) -> None:
+        self._facts = facts
+        self._board = _board(seal)
+        self._codec = _codec(self._board, seal.bounds)
+        self._ranker = Ranker(shared=self._board.ties.by != "member")
+        self._digest = StandingDigest()
+        self._points = 0
+        self._scores: list[float] = []
+        self._last: Any = None
+        self.schema = standings_schema(self._board.member == "binary", self._board.points == "fraction")
+
+    def add(self, batch: Any) -> list[str]:
+        """Take the next rows; return what is wrong with them."""
+        if not batch.num_rows:
+            return []
+        scores = batch.column("score").to_numpy()
+        positions, ranks = self._ranker.add(scores)
+        faults = [
+            *_column_fault(batch, "position", positions),
+            *_column_fault(batch, "rank", ranks),
+            *self._order_fault(batch),
+            *self._decoding_faults(batch, scores),
+        ]
+        self._digest.update(batch.column("player_id"), scores)
+        self._scores = [*self._scores[:1], *(float(scores[at]) for at in (0, -1))]
+        if self._facts.points_sum is not None:
+            self._points += exact_sum(batch.column("points").to_numpy())
+        self._last = batch.slice(batch.num_rows - 1)
+        return faults
+
+    def end(self) -> list[str]:
+        """Return what is wrong with the standing as a whole."""
+        first, last = (self._scores[0], self._scores[-1]) if self._scores else (None, None)
+        found = {
+            "digest": (self._digest.hexdigest(), self._facts.digest),
+            "first score": (first, self._facts.first_score),
+            "last score": (last, self._facts.last_score),
+        }
+        if self._facts.points_sum is not None:
+            found["sum of points"] = (self._points, self._facts.points_sum)
+        if len(self._facts.keys) == 1:
+            found["digest of the live key"] = (self._digest.hexdigest(), self._facts.keys[0].digest)
+        return [f"{name} {here}, the seal says {sealed}" for name, (here, sealed) in found.items() if here != sealed]
+
+    def _order_fault(self, batch: Any) -> list[str]:
+        rows = pa.Table.from_batches([batch] if self._last is None else [self._last, batch]).combine_chunks()
+        scores, members = rows["score"].to_numpy(), rows["player_id"].combine_chunks()
+        upper, lower = (scores[:-1], scores[1:]) if self._board.descending else (scores[1:], scores[:-1])
+        compare = pc.greater if self._board.descending else pc.less
+        byte_order = compare(members.slice(0, len(members) - 1), members.slice(1)).to_numpy(zero_copy_only=False)
+        wrong = ~((upper > lower) | ((upper == lower) & byte_order.astype(bool)))
+        if not wrong.any():
+            return []
+        position = rows["position"][int(np.flatnonzero(wrong)[0]) + 1].as_py()
+        return [f"position {position} is out of board order"]
+
+    def _decoding_faults(self, batch: Any, scores: Any) -> list[str]:
+        try:
+            points, reached_at = self._codec.decode_array(scores)
+        except InputError as error:
+            return [str(error)]
+        faults = _column_fault(batch, "points", points)
+        if reached_at is not None:
+            faults += _column_fault(batch, "reached_at", reached_at.view("datetime64[us]"))
+        elif batch.column("reached_at").null_count != batch.num_rows:
+            faults.append("reached_at where the scores know no time")
+        return faults
+
+
+class _Grants:
+    """Checks the rows of grants: one schema in all parts, and the sums of each item."""
+
+    def __init__(self, facts: GrantFacts) -> None:
+        self._facts = facts
+        self._sums: Counter[str] = Counter()
+        self.schema: Any = None
+
+    def add(self, batch: Any) -> list[str]:
+        """Take the next rows; return what is wrong with them."""
+        columns = {"item", "amount"} - set(batch.schema.names)
+        if columns:
+            return [f"no column {', '.join(sorted(columns))}"]
+        self.schema = batch.schema.remove_metadata()
+        amounts = batch.column("amount").cast(pa.int64()).to_numpy()
+        items = batch.column("item").dictionary_encode()
+        which = items.indices.to_numpy()
+        for number, item in enumerate(items.dictionary.to_pylist()):
+            self._sums[item] += exact_sum(amounts[which == number])
+        return []
+
+    def end(self) -> list[str]:
+        """Return the items whose sums are not the seal's."""
+        return [
+            f"sum of {item} {self._sums[item]}, the seal says {self._facts.sums.get(item, 0)}"
+            for item in sorted(self._sums.keys() | self._facts.sums.keys())
+            if self._sums[item] != self._facts.sums.get(item, 0)
+        ]
+
+
+def _board(seal: Seal) -> Board:
+    try:
+        return Board.model_validate(dict(seal.board))
+    except ValueError as error:
+        raise ArchiveMismatchError(f"the seal of the {seal.name} defines no board", detail=str(error)) from None
+
+
+def _codec(board: Board, bounds: Bounds) -> Codec:
+    try:
+        return codec_for(board, bounds)
+    except ConfigError as error:
+        raise ArchiveMismatchError(f"the seal of {board.name}/{bounds.id}", detail=str(error)) from None
+
+
+def _column_fault(batch: Any, name: str, expected: Any) -> list[str]:
+    column = batch.column(name)
+    if column.null_count:
+        return [f"{name} is empty in {column.null_count:,} rows"]
+    if name == "reached_at":
+        column = column.cast(pa.int64())
+        expected = expected.astype(np.int64)
+    differs = column.to_numpy() != expected
+    if not differs.any():
+        return []
+    at = int(np.flatnonzero(differs)[0])
+    position = batch.column("position")[at].as_py()
+    return [f"{name} {column[at].as_py()} at position {position} must be {expected[at]}"]
