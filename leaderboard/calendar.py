@@ -18,6 +18,21 @@ def season_at(calendar: Calendar, instant: datetime) -> Bounds | None:
     return season if season is not None and instant in season else None
 
 
+def season_called(calendar: Calendar, season: str) -> Bounds | None:
+    """Return the season that has the id ``season``; None if the calendar has none."""
+    period = calendar.period
+    if period is None:
+        return next((bounds for bounds in _listed(calendar) if bounds.id == season), None)
+    number = period.find(season)
+    if number is None or season in calendar.skip:
+        return None
+    try:
+        starts_at, ends_at = _start(calendar, period, number), _start(calendar, period, number + 1)
+    except OverflowError:
+        return None
+    return Bounds(starts_at, ends_at, season) if starts_at < ends_at else None
+
+
 def seasons_from(calendar: Calendar, instant: datetime) -> Iterator[Bounds]:
     """Return the seasons in order, from the one that contains the aware ``instant``, or else the next one.
 

@@ -1,0 +1,133 @@
+"""One connection to PostgreSQL, its transactions, and its errors in an operator's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import DictRow, dict_row
+
+from leaderboard.errors import FinaleError, OutcomeUnknownError
+from ledger.failures import translated, where
+from ledger.sql import query
+
+Params = Mapping[str, Any]
+
+
+def conninfo(url: str, *, connect_timeout: float, statement_timeout: float) -> str:
+    """Return ``url`` as libpq's text, with Finale's settings where it has none; it may hold a password."""
+    given = conninfo_to_dict(url)
+    options = f"{given.get('options') or ''} -c timezone=UTC -c statement_timeout={int(statement_timeout * 1000)}"
+    settings: dict[str, Any] = {
+        "connect_timeout": max(2, int(connect_timeout)),
+        "application_name": "finale",
+        # A server that vanished is noticed within a minute.
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+    }
+    return make_conninfo("", **{**settings, **given, "options": options.strip()})
+
+
+class Database:
+    """A connection in autocommit; ``transaction()`` groups statements. Rows come as dicts, times as aware UTC.
+
+    One thread at a time may use it. ``connect_timeout`` and ``statement_timeout`` are in seconds.
+    """
+
+    def __init__(self, url: str, *, connect_timeout: float = 10, statement_timeout: float = 600) -> None:
+        self.url = url
+        self._place = where(url)
+        self._depth = 0
+        with translated(url):
+            self._connection: psycopg.Connection[DictRow] = psycopg.connect(
+                conninfo(url, connect_timeout=connect_timeout, statement_timeout=statement_timeout),
+                autocommit=True,
+                # A pooler in transaction mode hands the next statement to another server process.
+                prepare_threshold=None,
+                row_factory=dict_row,
+            )
+        # Under a stricter level a transaction would not see what was committed while it waited for a lock.
+        self._connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Commit at the end of the block, roll back on any error in it. Nested blocks are savepoints.
+
+        Raises OutcomeUnknownError if the connection broke while it was being committed.
+        """
+        committing = False
+        self._depth += 1
+        try:
+            with translated(self.url), self._connection.transaction():
+                yield self
+                committing = self._depth == 1
+        except FinaleError as error:
+            if committing and self._connection.broken:
+                raise self._outcome_unknown() from error
+            raise
+        finally:
+            self._depth -= 1
+
+    @contextmanager
+    def cursor(self) -> Iterator[psycopg.Cursor[DictRow]]:
+        """Return a cursor for COPY and the like, under the same translation of errors."""
+        with translated(self.url), self._connection.cursor() as cursor:
+            yield cursor
+
+    def rows(self, name: str, params: Params | None = None) -> list[DictRow]:
+        """Run the named query and return all its rows."""
+        return self.run(query(name), params)
+
+    def row(self, name: str, params: Params | None = None) -> DictRow | None:
+        """Run the named query and return its first row, None if there is none."""
+        rows = self.rows(name, params)
+        return rows[0] if rows else None
+
+    def run(self, text: bytes | sql.Composed, params: Params | None = None) -> list[DictRow]:
+        """Run a statement given as bytes, or composed from checked identifiers; return its rows, if it has any.
+
+        Raises OutcomeUnknownError if it may have changed something and the connection broke before the answer.
+        """
+        try:
+            with self.cursor() as cursor:
+                cursor.execute(text, params)
+                return cursor.fetchall() if cursor.description else []
+        except FinaleError as error:
+            if self._depth == 0 and self._connection.broken and not _only_reads(text):
+                raise self._outcome_unknown() from error
+            raise
+
+    def now(self) -> datetime:
+        """Return PostgreSQL's clock: the only one that decides what is due."""
+        found = self.run(b"select clock_timestamp() as now")[0]["now"]
+        assert isinstance(found, datetime)
+        return found
+
+    def _outcome_unknown(self) -> OutcomeUnknownError:
+        return OutcomeUnknownError(
+            f"the connection to PostgreSQL at {self._place} broke before a change was confirmed",
+            detail="it may have been made, or not",
+            hint="run the command again; it looks at what is there first",
+        )
+
+
+def _only_reads(text: bytes | sql.Composed) -> bool:
+    return isinstance(text, bytes) and text.lstrip().lower().startswith(b"select")

@@ -1,0 +1,102 @@
+"""Grants as rows: a partition a season, loaded, verified, indexed and attached in one transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from psycopg import sql
+
+from leaderboard.errors import ArchiveMismatchError
+from ledger import leases
+from ledger.database import Database
+from ledger.leases import Lease
+
+COLUMNS = ("season_id", "grant_id", "player_id", "rule", "item", "amount", "position", "rank")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """How many grants a season has, and how much of each item they give together."""
+
+    rows: int
+    amounts: dict[str, int]
+
+
+def _name(key: int) -> str:
+    return f"grants_{key}"
+
+
+def loaded(database: Database, key: int) -> Loaded | None:
+    """Return what the season's partition holds, None if there is none attached."""
+    row = database.row("grants.attached", {"name": f"finale.{_name(key)}"})
+    if not (row and row["found"]):
+        return None
+    items = database.rows("grants.items", {"key": key})
+    return Loaded(sum(row["rows"] for row in items), {row["item"]: int(row["amount"]) for row in items})
+
+
+def load(database: Database, lease: Lease, batches: Iterable[pa.RecordBatch], expected: Loaded) -> Loaded:
+    """Write all grants of a season, or none, and return what the table then holds.
+
+    ``batches`` have the columns of the grants files. A partition that is there already is compared instead. Raises
+    ArchiveMismatchError, with nothing committed, unless rows and amounts equal ``expected``; LeaseLostError.
+    """
+    with database.transaction():
+        leases.check(database, lease)
+        found = loaded(database, lease.key)
+        if found is None:
+            _fill(database, lease.key, batches)
+            found = loaded(database, lease.key)
+            assert found is not None
+        if found != expected:
+            raise ArchiveMismatchError(
+                "the grants in the ledger are not the grants that were computed",
+                detail=f"computed: {expected.rows:,} rows, {expected.amounts}; there: {found.rows:,}, {found.amounts}",
+                hint="nothing was committed; look into finale.grants before anyone is paid",
+            )
+        return found
+
+
+def _fill(database: Database, key: int, batches: Iterable[pa.RecordBatch]) -> None:
+    table = sql.Identifier("finale", _name(key))
+    number = sql.Literal(key)
+    database.run(sql.SQL("create table {} (like finale.grants including defaults including constraints)").format(table))
+    statement = sql.SQL("copy {} ({}) from stdin (format binary)").format(
+        table, sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
+    )
+    with database.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(["int4", "uuid", "bytea", "text", "text", "int8", "int8", "int8"])
+        for batch in batches:
+            columns = [batch.column(name).to_pylist() for name in COLUMNS[1:]]
+            columns[0] = [uuid.UUID(text) for text in columns[0]]
+            columns[1] = [player.encode() if isinstance(player, str) else player for player in columns[1]]
+            for row in zip(*columns, strict=True):
+                copy.write_row((key, *row))
+    database.run(sql.SQL("alter table {} add primary key (season_id, grant_id)").format(table))
+    database.run(sql.SQL("alter table {} add check (season_id = {})").format(table, number))
+    database.run(sql.SQL("alter table finale.grants attach partition {} for values in ({})").format(table, number))
+
+
+def deliver(database: Database, lease: Lease, mode: str) -> int:
+    """Make the season's grants readable by the game in ``finale.payable`` and return how many there are; repeatable."""
+    with database.transaction():
+        leases.check(database, lease)
+        database.rows("grants.deliver", {"key": lease.key, "mode": mode})
+        row = database.row("grants.delivery", {"key": lease.key})
+        assert row is not None
+        return int(row["grants"])
+
+
+def delivered(database: Database, key: int) -> int | None:
+    """Return how many grants were delivered, None if the season's delivery has not been recorded."""
+    row = database.row("grants.delivery", {"key": key})
+    return int(row["grants"]) if row else None
+
+
+def tiers(database: Database, key: int) -> list[Mapping[str, Any]]:
+    """Return rule, item, number of grants and their amount together, by the first position each rule pays."""
+    return [{**row, "amount": int(row["amount"])} for row in database.rows("grants.tiers", {"key": key})]

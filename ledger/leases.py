@@ -1,0 +1,127 @@
+"""Who may act on a season, until when, and the fence that shuts out whoever was taken over."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from leaderboard.errors import FinaleError, LeaseHeldError, LeaseLostError
+from ledger.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to act on one season. Every update carries ``fence``; one with an old fence matches no row."""
+
+    key: int
+    holder: str
+    fence: int
+
+    @property
+    def params(self) -> dict[str, object]:
+        """The values that a fenced statement is given."""
+        return {"key": self.key, "holder": self.holder, "fence": self.fence}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRow:
+    holder: str
+    fence: int
+    acquired_at: datetime
+    expires_at: datetime
+    alive: bool
+
+
+def find(database: Database, key: int) -> LeaseRow | None:
+    """Return the season's lease as it stands, None if nobody ever took it."""
+    row = database.row("leases.find", {"key": key})
+    return LeaseRow(**row) if row else None
+
+
+def acquire(
+    database: Database, key: int, name: str, holder: str, length: timedelta, *, dead: str | None = None
+) -> Lease:
+    """Take the lease of the season ``key`` for ``length`` and return it with a fence higher than any before.
+
+    ``dead`` names a holder known to have ended, whose lease need not run out. Raises LeaseHeldError, with the holder
+    and since when, while somebody else has it.
+    """
+    values = {"key": key, "holder": holder, "length": length, "dead": dead}
+    with database.transaction():
+        database.rows("leases.lock_free", values)
+        row = database.row("leases.acquire", values)
+    if row is not None:
+        return Lease(key, holder, row["fence"])
+    now = find(database, key)
+    assert now is not None
+    raise LeaseHeldError(
+        f"{name} is being worked on by {now.holder} since {now.acquired_at:%Y-%m-%d %H:%M:%S} UTC",
+        detail=f"its lease runs until {now.expires_at:%H:%M:%S} UTC and is renewed while it lives",
+        hint="wait until it is done, or until its lease has run out, and run the command again",
+    )
+
+
+def give_back(database: Database, lease: Lease) -> None:
+    """Let the next runner in at once."""
+    database.row("leases.give_back", lease.params)
+
+
+def check(database: Database, lease: Lease) -> None:
+    """Raise LeaseLostError unless the lease is still this runner's; inside a transaction it stays so until the end."""
+    if database.row("leases.check", lease.params) is None:
+        raise lost(lease)
+
+
+def lost(lease: Lease) -> LeaseLostError:
+    """Return the error of a runner that another one has taken over from."""
+    return LeaseLostError(
+        "another runner has taken this season over; nothing more was changed by this one",
+        detail=f"fence {lease.fence} of {lease.holder} is no longer the season's",
+        hint="see who works on it with: finale season show",
+    )
+
+
+@dataclass
+class Heartbeat:
+    """Renews a lease from a thread of its own, over a connection of its own, until stopped.
+
+    ``lost`` is set as soon as a renewal matches no row, or none succeeded for the length of the lease.
+    """
+
+    url: str
+    lease: Lease
+    length: timedelta
+    lost: threading.Event = field(default_factory=threading.Event)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Heartbeat:
+        self._thread = threading.Thread(target=self._run, name="finale-heartbeat", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._thread:
+            # It is waited for no longer than a lease: a server that hangs must not hang the runner too.
+            self._thread.join(self.length.total_seconds())
+
+    def _run(self) -> None:
+        third = self.length.total_seconds() / 3
+        renewed = time.monotonic()
+        while not self._stop.is_set():
+            try:
+                with Database(self.url, connect_timeout=third, statement_timeout=third) as database:
+                    while not self._stop.wait(third):
+                        if database.row("leases.renew", {**self.lease.params, "length": self.length}) is None:
+                            self.lost.set()
+                            return
+                        renewed = time.monotonic()
+            except FinaleError:
+                # The connection is made anew, until the lease must have run out.
+                if time.monotonic() - renewed >= self.length.total_seconds():
+                    self.lost.set()
+                    return
+                self._stop.wait(third / 3)

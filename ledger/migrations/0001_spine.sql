@@ -1,0 +1,196 @@
+create schema if not exists finale;
+
+-- Tells this ledger's own staged files from those of another installation in the same bucket.
+create table finale.installation (
+    only_one boolean primary key default true check (only_one),
+    id       text not null default substr(md5(gen_random_uuid()::text), 1, 8)
+);
+insert into finale.installation default values;
+
+-- A stream of match results. Its number keeps the wide tables narrow.
+create table finale.source (
+    source_id  int generated always as identity primary key,
+    name       text collate "C" not null unique,
+    seen_at    timestamptz not null default clock_timestamp()
+);
+
+create table finale.season (
+    season_id   int generated always as identity primary key,
+    board       text collate "C" not null,
+    season      text collate "C" not null,
+    state       text collate "C" not null default 'scheduled',
+    starts_at   timestamptz not null,
+    ends_at     timestamptz not null,
+    closes_at   timestamptz not null,
+    backfill    boolean not null default false,
+    definition  jsonb not null,
+    live_key    text collate "C" not null,
+    fixed_at    timestamptz,  -- definition, codec and live key no longer follow the configuration: opened, or counted
+    frozen_at   timestamptz,
+    sealed_at   timestamptz,
+    keep_until  timestamptz,
+    hold_reason text,
+    hold_detail text,
+    hold_hint   text,
+    held_at     timestamptz,
+    attempts    int not null default 0,
+    last_error  text,
+    created_at  timestamptz not null default clock_timestamp(),
+    unique (board, season),
+    check (starts_at < ends_at and ends_at <= closes_at),
+    check (state in ('scheduled', 'open', 'closing', 'frozen', 'snapshotted', 'reconciled',
+                     'sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')),
+    check ((hold_reason is null) = (held_at is null))
+);
+create index season_bounds on finale.season (board, starts_at, ends_at);
+
+-- Who may act on a season. A table of its own, so that a heartbeat never touches the season's row.
+create table finale.lease (
+    season_id   int primary key,
+    holder      text not null,
+    fence       bigint not null,
+    acquired_at timestamptz not null,
+    expires_at  timestamptz not null
+);
+
+create table finale.journal (
+    journal_id bigint generated always as identity primary key,
+    season_id  int not null,
+    at         timestamptz not null default clock_timestamp(),
+    event      text collate "C" not null,
+    step       text collate "C",
+    fence      bigint,
+    who        text not null,
+    detail     jsonb not null default '{}'
+);
+create index journal_season on finale.journal (season_id, journal_id);
+
+-- What a finished step hands to the later ones.
+create table finale.step_result (
+    season_id   int not null,
+    step        text collate "C" not null,
+    result      jsonb not null,
+    fence       bigint not null,
+    finished_at timestamptz not null default clock_timestamp(),
+    primary key (season_id, step)
+);
+
+create table finale.match_result (
+    source_id   int not null,
+    match_id    text collate "C" not null,
+    player_id   bytea not null,
+    points      bigint not null,
+    played_at   timestamptz not null,
+    attributes  jsonb,
+    recorded_at timestamptz not null default clock_timestamp(),
+    primary key (source_id, match_id, player_id)
+);
+create index match_result_player on finale.match_result (source_id, player_id, played_at);
+create index match_result_time on finale.match_result using brin (played_at);
+
+-- A result that came after a season's freeze: kept, named late, never counted there.
+create table finale.late_result (
+    season_id   int not null,
+    source_id   int not null,
+    match_id    text collate "C" not null,
+    player_id   bytea not null,
+    recorded_at timestamptz not null default clock_timestamp(),
+    primary key (season_id, source_id, match_id, player_id)
+);
+
+-- Results that were not taken, with the reason, as they were given. The fingerprint makes a repeated import add nothing.
+create table finale.set_aside (
+    source_id   int not null,
+    fingerprint bytea not null,
+    kind        text collate "C" not null check (kind in ('conflict', 'refused')),
+    reason      text not null,
+    given       jsonb not null,
+    origin      text not null,
+    line        bigint not null,
+    recorded_at timestamptz not null default clock_timestamp(),
+    primary key (source_id, fingerprint)
+);
+
+create table finale.player_total (
+    season_id  int not null,
+    player_id  bytea not null,
+    points     bigint not null,
+    reached_at timestamptz not null,
+    matches    int not null,
+    version    bigint not null,
+    primary key (season_id, player_id)
+) with (fillfactor = 80);
+
+-- Totals that Redis does not have yet. Only the version changes with every total, and no index has it.
+create table finale.pending (
+    season_id int not null,
+    bucket    smallint not null,
+    player_id bytea not null,
+    version   bigint not null,
+    primary key (season_id, bucket, player_id)
+) with (fillfactor = 70);
+
+-- Who may write a bucket of players to Redis, and the running number of the last batch known to be there.
+create table finale.bucket_lease (
+    season_id  int not null,
+    bucket     smallint not null,
+    holder     text not null,
+    fence      bigint not null,
+    expires_at timestamptz not null,
+    number     bigint not null default 0,
+    server     text not null default '',
+    primary key (season_id, bucket)
+);
+
+-- The exact bytes of every seal, in the order of the board's chain.
+create table finale.seal (
+    season_id    int not null,
+    kind         text collate "C" not null,
+    board        text collate "C" not null,
+    number       int not null,
+    previous     text,
+    sha256       text not null,
+    body         bytea not null,
+    fence        bigint not null,
+    committed_at timestamptz not null default clock_timestamp(),
+    primary key (season_id, kind),
+    unique (board, number)
+);
+
+-- A partition a season, loaded, verified, indexed and attached in one transaction. `grant` is a word of SQL.
+create table finale.grants (
+    season_id int not null,
+    grant_id  uuid not null,
+    player_id bytea not null,
+    rule      text collate "C" not null,
+    item      text collate "C" not null,
+    amount    bigint not null check (amount > 0),
+    position  bigint not null,
+    rank      bigint not null,
+    primary key (season_id, grant_id)
+) partition by list (season_id);
+
+create table finale.delivery (
+    season_id    int primary key,
+    mode         text collate "C" not null,
+    grants       bigint not null,
+    delivered_at timestamptz not null default clock_timestamp()
+);
+
+-- What a game reads and pays: only grants of seasons whose delivery has been recorded.
+create view finale.payable as
+    select s.board, s.season, g.grant_id, g.player_id, g.rule, g.item, g.amount, g.position, g.rank, d.delivered_at
+    from finale.grants g
+    join finale.season s using (season_id)
+    join finale.delivery d using (season_id)
+    where d.mode = 'table';
+
+-- The bucket of a player, 0..63: stable across versions of PostgreSQL, unlike its own hash functions.
+create function finale.bucket_of(player_id bytea) returns smallint
+    language sql immutable strict parallel safe
+    return (get_byte(sha256(player_id), 0) & 63)::smallint;
+
+-- Whether a result's attributes satisfy a board's filter. Both are kept as text, since files carry text.
+create function finale.matches_filter(attributes jsonb, wanted jsonb) returns boolean
+    language sql immutable parallel safe
+    return coalesce(attributes, '{}') @> wanted;

@@ -1,0 +1,48 @@
+"""Fixing a season: what it counts, and its key, follow the configuration only until it opens or has a result."""
+
+from __future__ import annotations
+
+from psycopg.types.json import Jsonb
+
+from leaderboard import keys
+from leaderboard.board import Board
+from leaderboard.errors import ConfigError
+from leaderboard.season import Bounds
+from ledger import barrier, counting
+from ledger.database import Database
+from ledger.result_files import as_text
+
+
+def fix(database: Database, key: int, board: Board) -> bool:
+    """Fix the definition and live key of a season that are not fixed yet; return whether this call did.
+
+    What its source has for it already is counted: results that came before the board did. Raises ConfigError if a
+    player has more points there than the board's scores can hold.
+    """
+    with database.transaction():
+        source = counting.source_id(database, board.source)
+        barrier.close(database, barrier.SOURCES, source, f"source {board.source}")
+        row = database.row("opening.unfixed", {"key": key})
+        if row is None:
+            return False
+        bounds = Bounds(row["starts_at"], row["ends_at"], row["season"])
+        live_key = keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at)
+        database.rows("opening.fix", {"key": key, "definition": Jsonb(board.definition()), "live_key": live_key})
+        if board.ledger == "own":
+            _count_history(database, source, key, board, bounds)
+        return True
+
+
+def _count_history(database: Database, source: int, key: int, board: Board, bounds: Bounds) -> None:
+    counting.stage_rules(database, [(key, board, bounds)])
+    values = {"source_id": source, "key": key, "wanted": Jsonb(as_text(board.where))}
+    database.rows("opening.history", {**values, "starts_at": bounds.starts_at, "ends_at": bounds.ends_at})
+    for beyond in counting.recount(database, source):
+        raise ConfigError(
+            f"board {board.name} cannot count season {bounds.id}: player {beyond['player_id']!r} has "
+            f"{beyond['points']:,} points there",
+            detail=f"its scores can hold {beyond['least']:,} to {beyond['most']:,}",
+            hint='choose a smaller multiplier, or ties = "shared"',
+        )
+    counting.settle(database)
+    database.rows("opening.drop_temporary")

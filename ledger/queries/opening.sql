@@ -1,0 +1,17 @@
+-- name: unfixed
+select season, starts_at, ends_at from finale.season where season_id = %(key)s and fixed_at is null for update;
+
+-- name: fix
+update finale.season
+set definition = %(definition)s, live_key = %(live_key)s, fixed_at = clock_timestamp()
+where season_id = %(key)s;
+
+-- name: history
+create temp table counted on commit drop as
+select null::bigint as line, match_id, player_id, %(key)s::int as season_id, false as frozen
+from finale.match_result
+where source_id = %(source_id)s and played_at >= %(starts_at)s and played_at < %(ends_at)s
+  and finale.matches_filter(attributes, %(wanted)s);
+
+-- name: drop_temporary
+drop table if exists pg_temp.rules, pg_temp.counted, pg_temp.fresh;

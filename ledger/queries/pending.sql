@@ -1,0 +1,90 @@
+-- name: claim
+with wanted as (
+    select distinct bucket from finale.pending where season_id = %(key)s and not %(every)s
+    union all
+    select b::smallint from generate_series(0, 63) b where %(every)s
+)
+insert into finale.bucket_lease as l (season_id, bucket, holder, fence, expires_at)
+select %(key)s, bucket, %(holder)s, 1, clock_timestamp() + %(length)s
+from wanted
+where exists (
+    select from finale.season s
+    where s.season_id = %(key)s and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+)
+  and (%(runner)s::bigint is null or exists (
+    select from finale.lease r where r.season_id = %(key)s and r.holder = %(holder)s and r.fence = %(runner)s
+))
+order by bucket
+on conflict (season_id, bucket) do update
+set holder = excluded.holder, fence = l.fence + 1, expires_at = excluded.expires_at
+where %(force)s or l.expires_at <= clock_timestamp() or l.holder = excluded.holder or l.holder = any(%(dead)s::text[])
+returning bucket, fence, number, server;
+
+-- name: holders
+select distinct holder from finale.bucket_lease where season_id = %(key)s and expires_at > clock_timestamp();
+
+-- name: read
+select p.player_id, p.version, t.points, t.reached_at
+from finale.pending p
+join finale.bucket_lease l
+  on l.season_id = p.season_id and l.bucket = p.bucket and l.holder = %(holder)s and l.fence = %(fence)s
+join finale.season s
+  on s.season_id = p.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+left join finale.player_total t on t.season_id = p.season_id and t.player_id = p.player_id
+where p.season_id = %(key)s and p.bucket = %(bucket)s
+order by p.player_id
+limit %(limit)s;
+
+-- name: advance
+update finale.bucket_lease set number = %(number)s, server = %(server)s, expires_at = clock_timestamp() + %(length)s
+where season_id = %(key)s and bucket = %(bucket)s and holder = %(holder)s and fence = %(fence)s
+returning bucket;
+
+-- name: applied
+with written as (
+    select p.season_id, p.bucket, p.player_id
+    from finale.pending p
+    join unnest(%(players)s::bytea[], %(versions)s::bigint[]) as a (player_id, version)
+      on p.player_id = a.player_id and p.version = a.version
+    where p.season_id = %(key)s and p.bucket = %(bucket)s
+    -- A row that is locked is getting a newer version just now: it stays, and nobody waits.
+    for update of p skip locked
+)
+delete from finale.pending p using written w
+where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.player_id;
+
+-- name: again
+insert into finale.pending as p (season_id, bucket, player_id, version)
+select t.season_id, finale.bucket_of(t.player_id), t.player_id, t.version
+from finale.player_total t
+join finale.season s
+  on s.season_id = t.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+where t.season_id = %(key)s and finale.bucket_of(t.player_id) = any(%(buckets)s::smallint[])
+order by 1, 2, 3
+on conflict (season_id, bucket, player_id) do nothing;
+
+-- name: lost
+insert into finale.pending as p (season_id, bucket, player_id, version)
+select t.season_id, l.bucket, t.player_id, t.version
+from unnest(%(buckets)s::smallint[], %(fences)s::bigint[]) as mine (bucket, fence)
+join finale.bucket_lease l
+  on l.season_id = %(key)s and l.bucket = mine.bucket and l.holder = %(holder)s and l.fence = mine.fence
+join finale.season s
+  on s.season_id = l.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+join finale.player_total t on t.season_id = l.season_id and finale.bucket_of(t.player_id) = l.bucket
+order by 1, 2, 3
+on conflict (season_id, bucket, player_id) do nothing;
+
+-- name: release
+update finale.bucket_lease set expires_at = clock_timestamp()
+where season_id = %(key)s and bucket = %(bucket)s and holder = %(holder)s and fence = %(fence)s
+returning bucket;
+
+-- name: count
+select count(*) as count from finale.pending where season_id = %(key)s;
+
+-- name: seasons
+select distinct season_id from finale.pending;
+
+-- name: totals
+select count(*) as players, coalesce(sum(points), 0)::text as points from finale.player_total where season_id = %(key)s;

@@ -1,0 +1,16 @@
+-- name: lock_board
+select pg_advisory_xact_lock(hashtextextended('finale.chain:' || %(board)s, 0));
+
+-- name: last
+select number, sha256 from finale.seal where board = %(board)s order by number desc limit 1;
+
+-- name: find
+select number, previous, sha256, body, committed_at from finale.seal where season_id = %(key)s and kind = %(kind)s;
+
+-- name: commit
+insert into finale.seal (season_id, kind, board, number, previous, sha256, body, fence)
+values (%(key)s, %(kind)s, %(board)s, %(number)s, %(previous)s, %(sha256)s, %(body)s, %(fence)s);
+
+-- name: adopt
+update finale.seal set sha256 = %(sha256)s, body = %(body)s, fence = %(fence)s
+where season_id = %(key)s and kind = %(kind)s;

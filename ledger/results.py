@@ -1,0 +1,188 @@
+"""Taking match results: each counted once per source, match and player, totals kept in the same transaction.
+
+Set-wise throughout: a batch is copied into a temporary table, judged there by a dozen statements and moved on. The
+season follows from ``played_at`` and the stored bounds; whether a result is late is decided by the season's freeze,
+read under a shared lock that the freeze waits for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from psycopg import Rollback
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from leaderboard.board import Board
+from leaderboard.errors import UnavailableError
+from ledger import barrier, counting, first_seen, seasons
+from ledger.database import Database
+from ledger.result_files import Chunk, as_text, attributes_json
+from ledger.sql import query
+
+REMARKS = 1_000  #: lines told one by one; all are counted, and kept in the ledger
+#: How far the clocks of those who play may be ahead of PostgreSQL's; results from later than that are refused.
+AHEAD = timedelta(minutes=5)
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A line that did not simply count: ``kind`` is conflict, refused or late."""
+
+    line: int
+    kind: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Recorded:
+    """What became of a batch. Of the new, ``uncounted`` satisfy no board's filter and ``late`` came after a freeze."""
+
+    new: int = 0
+    repeated: int = 0
+    conflicting: int = 0
+    refused: int = 0
+    late: int = 0
+    uncounted: int = 0
+    remarks: list[Remark] = field(default_factory=list)
+    seasons: set[int] = field(default_factory=set)
+
+    def add(self, other: Recorded) -> None:
+        """Fold another batch into this one."""
+        for name in ("new", "repeated", "conflicting", "refused", "late", "uncounted"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.remarks = sorted([*self.remarks, *other.remarks], key=lambda remark: remark.line)[:REMARKS]
+        self.seasons |= other.seasons
+
+
+def record(
+    database: Database, source: str, boards: Sequence[Board], chunk: Chunk, *, origin: str, who: str = "results"
+) -> Recorded:
+    """Record one chunk of results of ``source``, in one transaction, for every season that counts them.
+
+    Returns how many were new, repeated, conflicting, refused and late. Seasons that the ledger does not have yet are
+    created from the calendars of ``boards``. ``origin`` says where the chunk came from, for what is set aside.
+    """
+    number = counting.source_id(database, source)
+    for _ in range(_TRIES):
+        now = database.now()
+        instants = [result.played_at for result in chunk.results if result.played_at <= now + AHEAD]
+        span = first_seen.prepare(database, source, boards, instants, now, who=who)
+        with database.transaction():
+            recorded = _Recording(database, source, number, boards, chunk, origin, now + AHEAD).run(span)
+            if recorded is None:
+                raise Rollback
+            return recorded
+    raise UnavailableError("seasons kept being added while results were taken", hint="run the import again")
+
+
+class _Recording:
+    """The statements of one transaction, in order."""
+
+    def __init__(
+        self,
+        database: Database,
+        source: str,
+        number: int,
+        boards: Sequence[Board],
+        chunk: Chunk,
+        origin: str,
+        until: datetime,
+    ) -> None:
+        self.database = database
+        self.source = source
+        self.number = number
+        self.boards = boards
+        self.chunk = chunk
+        self.values = {"source_id": number, "origin": origin, "limit": REMARKS, "until": until}
+
+    def run(self, span: tuple[datetime, datetime] | None) -> Recorded | None:
+        """Return what became of the results, played in ``span``; None if a season was added, to be tried again."""
+        self._stage()
+        barrier.enter(self.database, barrier.SOURCES, [self.number])
+        if not self._add_rules(span):
+            return None
+        self._do("refuse_future")
+        self.database.rows(
+            "results.refuse_homeless", {"filters": [Jsonb(as_text(board.where)) for board in self.boards]}
+        )
+        self._do("repeats_within")
+        self._count()
+        counting.settle(self.database)
+        self._set_aside()
+        return self._told()
+
+    def _do(self, name: str) -> list[DictRow]:
+        return self.database.rows(f"results.{name}", self.values)
+
+    def _stage(self) -> None:
+        self._do("staging")
+        with self.database.cursor() as cursor, cursor.copy(query("results.copy")) as copy:
+            for result in self.chunk.results:
+                copy.write_row((*result[:5], attributes_json(result.attributes)))
+        self._do("analyze")
+
+    def _add_rules(self, span: tuple[datetime, datetime] | None) -> bool:
+        """Say which seasons count, and whether they still do; return False if one of them is not fixed yet."""
+        found = seasons.of_source(self.database, self.source, *span) if span else []
+        if not all(fixed for _, fixed in found):
+            return False
+        counting.stage_rules(self.database, [(season.key, season.board, season.bounds) for season, _ in found])
+        barrier.enter(self.database, barrier.SEASONS, [season.key for season, _ in found])
+        # A statement of its own: one that also took the lock would read the state from before it waited.
+        self._do("read_states")
+        return True
+
+    def _count(self) -> None:
+        """Insert and recount; where a total would leave what the board's scores can say, refuse that player's lines."""
+        while refused := self._try_to_count():
+            reasons = {
+                row["line"]: f"the player's total would be {row['points']:,} points; board {row['board']} can hold "
+                f"{row['least']:,} to {row['most']:,}"
+                for row in refused
+            }
+            self.database.rows("results.refuse_lines", {"lines": list(reasons), "reasons": list(reasons.values())})
+
+    def _try_to_count(self) -> list[DictRow]:
+        """Return the lines of players whose totals would not fit, with nothing done if there are any."""
+        with self.database.transaction():
+            for name in ("insert", "compare_known", "counted", "analyze_counted", "late"):
+                self._do(name)
+            refused = counting.recount(self.database, self.number)
+            if refused:
+                raise Rollback
+        return refused
+
+    def _set_aside(self) -> None:
+        """Keep what was not taken, with unreadable rows, in one order: no two imports wait for each other."""
+        bad = self.chunk.unreadable
+        givens = [Jsonb({key: _storable(value) for key, value in row.given.items()}) for row in bad]
+        values = {"reasons": [row.reason for row in bad], "lines": [row.line for row in bad], "givens": givens}
+        self.database.rows("results.set_aside", {**self.values, **values})
+
+    def _told(self) -> Recorded:
+        counts = Counter({row["verdict"]: row["count"] for row in self._do("verdicts")})
+        remarks = [Remark(row["line"], row["verdict"], row["reason"]) for row in self._do("remarks")]
+        remarks += [
+            Remark(row["line"], "late", f"board {row['board']}: the season was frozen before it came")
+            for row in self._do("late_remarks")
+        ]
+        remarks += [Remark(bad.line, "refused", bad.reason) for bad in self.chunk.unreadable]
+        return Recorded(
+            new=counts["new"],
+            repeated=counts["repeated"],
+            conflicting=counts["conflict"],
+            refused=counts["refused"] + len(self.chunk.unreadable),
+            late=self._do("late_count")[0]["count"],
+            uncounted=self._do("uncounted")[0]["count"],
+            remarks=sorted(remarks, key=lambda remark: remark.line)[:REMARKS],
+            seasons={row["season_id"] for row in self._do("seasons_touched")},
+        )
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")

@@ -1,0 +1,67 @@
+"""The exact bytes of every seal, committed under the fence before they are put, in the order of the board's chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from ledger import leases
+from ledger.database import Database
+from ledger.leases import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class SealRow:
+    number: int
+    previous: str | None
+    sha256: str
+    body: bytes
+    committed_at: datetime
+
+
+def find(database: Database, key: int, kind: str) -> SealRow | None:
+    """Return the committed seal of a season, None if there is none."""
+    row = database.row("seals.find", {"key": key, "kind": kind})
+    return SealRow(**row) if row else None
+
+
+def commit(
+    database: Database, lease: Lease, board: str, kind: str, build: Callable[[int, str | None, datetime], bytes]
+) -> SealRow:
+    """Commit a seal as the next of the board's chain and return it; a seal committed before is returned as it stands.
+
+    ``build`` is given the number in the chain, the hash of the seal before and the time, under a lock of the board, and
+    returns the exact bytes. Raises LeaseLostError.
+    """
+    with database.transaction():
+        leases.check(database, lease)
+        database.rows("seals.lock_board", {"board": board})
+        if (found := find(database, lease.key, kind)) is not None:
+            return found
+        last = database.row("seals.last", {"board": board})
+        number, previous = (last["number"] + 1, last["sha256"]) if last else (1, None)
+        body = build(number, previous, database.now())
+        database.rows(
+            "seals.commit",
+            {
+                **lease.params,
+                "kind": kind,
+                "board": board,
+                "number": number,
+                "previous": previous,
+                "sha256": sha256(body).hexdigest(),
+                "body": body,
+            },
+        )
+        committed = find(database, lease.key, kind)
+        assert committed is not None
+        return committed
+
+
+def adopt(database: Database, lease: Lease, kind: str, body: bytes) -> None:
+    """Take over, byte for byte, the seal that another sealer of the same season has put first."""
+    with database.transaction():
+        leases.check(database, lease)
+        database.rows("seals.adopt", {**lease.params, "kind": kind, "sha256": sha256(body).hexdigest(), "body": body})

@@ -1,0 +1,279 @@
+"""Season rows: created from the calendar, advanced under the fence, held and released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from leaderboard import keys
+from leaderboard.board import Board
+from leaderboard.codec import codec_for
+from leaderboard.errors import ConfigError, UnknownNameError, WrongStateError
+from leaderboard.season import Bounds, Hold, Season
+from leaderboard.states import State, may_follow, reached
+from ledger import barrier, counting, journal, leases, opening
+from ledger.database import Database
+from ledger.leases import Lease, lost
+
+
+def installation(database: Database) -> str:
+    """Return the short random id of this ledger, made when its schema was."""
+    row = database.row("seasons.installation")
+    assert row is not None
+    return str(row["id"])
+
+
+def create(
+    database: Database, board: Board, bounds: Bounds, now: datetime, *, who: str, state: State = State.SCHEDULED
+) -> bool:
+    """Create the season's row, scheduled or open, unless it exists; return whether this call did.
+
+    A season first seen after its grace is a backfill, which only ``finale close`` closes. Raises ConfigError, naming
+    both, if the bounds overlap another season of the board.
+    """
+    codec_for(board, bounds)
+    closes_at = bounds.ends_at + board.grace
+    values = {
+        "board": board.name,
+        "season": bounds.id,
+        "state": state,
+        "starts_at": bounds.starts_at,
+        "ends_at": bounds.ends_at,
+        "closes_at": closes_at,
+        "backfill": closes_at <= now,
+        "definition": Jsonb(board.definition()),
+        "live_key": keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at),
+    }
+    with database.transaction():
+        database.rows("seasons.lock_board", values)
+        if database.row("seasons.find", values) is not None:
+            return False
+        if other := database.row("seasons.overlapping", values):
+            raise ConfigError(
+                f"season {bounds.id} of board {board.name} ({_span(bounds.starts_at, bounds.ends_at)}) overlaps season "
+                f"{other['season']} ({_span(other['starts_at'], other['ends_at'])}), which the ledger has already",
+                hint="the stored bounds stand; give the new season bounds outside them",
+            )
+        row = database.row("seasons.create", values)
+        assert row is not None
+        journal.write(
+            database, row["season_id"], "created", who=who, detail={"state": state, "backfill": values["backfill"]}
+        )
+        if state is not State.SCHEDULED:
+            opening.fix(database, row["season_id"], board)
+    return True
+
+
+def _span(starts_at: datetime, ends_at: datetime) -> str:
+    return f"{starts_at:%Y-%m-%d %H:%M} to {ends_at:%Y-%m-%d %H:%M} UTC"
+
+
+def find(database: Database, name: str, season: str, configured: Board | None = None) -> Season:
+    """Return a season. Raises UnknownNameError, listing what there is, if the ledger does not have it.
+
+    ``configured`` is the board as configured now: what it says beyond the codec and the key holds until the close.
+    """
+    row = database.row("seasons.find", {"board": name, "season": season})
+    if row is None:
+        known = [found.id for found in of_board(database, name)]
+        raise UnknownNameError(
+            f"board {name} has no season {season!r}",
+            detail=f"it has {', '.join(known[-10:])}" if known else "it has none yet",
+            hint=f"see: finale calendar {name}",
+        )
+    return _season(row, configured)
+
+
+def of_board(database: Database, name: str, configured: Board | None = None) -> list[Season]:
+    """Return all seasons of a board, oldest first."""
+    return [_season(row, configured) for row in database.rows("seasons.of_board", {"board": name})]
+
+
+def every(database: Database, configured: Mapping[str, Board]) -> list[Season]:
+    """Return all seasons of all boards, by board and start."""
+    return [_season(row, configured.get(row["board"])) for row in database.rows("seasons.all")]
+
+
+def of_source(database: Database, source: str, first: datetime, last: datetime) -> list[tuple[Season, bool]]:
+    """Return the seasons that count ``source`` and touch ``[first, last]``, each with whether it is fixed."""
+    rows = database.rows("seasons.of_source", {"source": source, "first": first, "last": last})
+    return [(_season(row, None), row["fixed_at"] is not None) for row in rows]
+
+
+def unfixed(
+    database: Database, source: str, configured: Mapping[str, Board], first: datetime, last: datetime
+) -> list[Season]:
+    """Return the seasons that touch ``[first, last]``, are not fixed, and count ``source`` or are configured to."""
+    values = {"source": source, "boards": list(configured), "first": first, "last": last}
+    return [_season(row, configured.get(row["board"])) for row in database.rows("seasons.unfixed", values)]
+
+
+def stored_bounds(database: Database, board: str, first: datetime, last: datetime) -> list[Bounds]:
+    """Return the bounds of the stored seasons that touch ``[first, last]``, in order."""
+    rows = database.rows("seasons.bounds_between", {"board": board, "first": first, "last": last})
+    return [Bounds(row["starts_at"], row["ends_at"], row["season"]) for row in rows]
+
+
+def _season(row: DictRow, configured: Board | None) -> Season:
+    board = Board.model_validate(row["definition"])
+    state = State(row["state"])
+    if configured is not None and not reached(state, State.CLOSING) and state is not State.CANCELLED:
+        board = configured.with_fixed_of(board) if row["fixed_at"] is not None else configured
+    hold = (
+        Hold(row["hold_reason"], row["hold_detail"], row["hold_hint"], row["held_at"])
+        if row["held_at"] is not None
+        else None
+    )
+    return Season(
+        key=row["season_id"],
+        board=board,
+        bounds=Bounds(row["starts_at"], row["ends_at"], row["season"]),
+        state=state,
+        live_key=row["live_key"],
+        closes_at=row["closes_at"],
+        backfill=row["backfill"],
+        frozen_at=row["frozen_at"],
+        sealed_at=row["sealed_at"],
+        keep_until=row["keep_until"],
+        hold=hold,
+        attempts=row["attempts"],
+        last_error=row["last_error"],
+    )
+
+
+def advance(
+    database: Database,
+    lease: Lease,
+    before: State,
+    after: State,
+    *,
+    definition: Board | None = None,
+    live_key: str | None = None,
+    sealed_at: datetime | None = None,
+    keep_until: datetime | None = None,
+) -> None:
+    """Move the season from ``before`` to ``after``. Raises LeaseLostError if no row matches: somebody else owns it.
+
+    To open it fixes ``definition``, unless a result has fixed it before.
+    """
+    if not may_follow(before, after):
+        raise WrongStateError(f"no season goes from {before} to {after}")
+    opens = before is State.SCHEDULED and definition is not None
+    values = {
+        **lease.params,
+        "before": before,
+        "after": after,
+        "definition": Jsonb(definition.definition()) if definition and not opens else None,
+        "live_key": None if opens else live_key,
+        "sealed_at": sealed_at,
+        "keep_until": keep_until,
+    }
+    with database.transaction():
+        if opens:
+            leases.check(database, lease)
+            assert definition is not None
+            opening.fix(database, lease.key, definition)
+        if database.row("seasons.advance", values) is None:
+            raise lost(lease)
+
+
+def hold(database: Database, lease: Lease, reason: str, detail: str, hint: str) -> None:
+    """Stop the season for a person. It goes on where it stood once released."""
+    if database.row("seasons.hold", {**lease.params, "reason": reason, "detail": detail, "hint": hint}) is None:
+        raise lost(lease)
+
+
+def failed(database: Database, lease: Lease, error: str) -> None:
+    """Count one more attempt that did not succeed, with its error. Raises LeaseLostError."""
+    if database.row("seasons.failed", {**lease.params, "error": error}) is None:
+        raise lost(lease)
+
+
+def hold_by_hand(database: Database, season: Season, *, who: str, because: str) -> None:
+    """Stop the season on an operator's word. Raises WrongStateError if it is held already."""
+    with database.transaction():
+        hint = f"release it with: finale season release {season.board.name} {season.id}"
+        if database.row("seasons.hold_by_hand", {"key": season.key, "reason": because, "hint": hint}) is None:
+            raise WrongStateError(f"{season.name} is on hold already: {season.hold.reason if season.hold else ''}")
+        journal.write(database, season.key, "held", who=who, detail={"because": because})
+
+
+def release(database: Database, season: Season, *, who: str, because: str, snapshot_again: bool) -> None:
+    """End the hold; the season goes on where it stood, or from a new snapshot. Raises WrongStateError without one."""
+    with database.transaction():
+        if database.row("seasons.release", {"key": season.key}) is None:
+            raise WrongStateError(f"{season.name} is not on hold; there is nothing to release")
+        again = snapshot_again and database.row("seasons.back_to_frozen", {"key": season.key}) is not None
+        journal.write(database, season.key, "released", who=who, detail={"because": because, "snapshot_again": again})
+
+
+def cut_short(database: Database, season: Season, now: datetime, *, who: str) -> datetime:
+    """End the season now, or its grace if it has ended, and return the new end.
+
+    The end never lies before a result that has counted already. Runs behind the source's barrier, so no result is being
+    taken meanwhile. Raises WrongStateError if the season has not begun, or is frozen.
+    """
+    with database.transaction():
+        source = counting.source_id(database, season.board.source)
+        barrier.close(database, barrier.SOURCES, source, f"source {season.board.source}")
+        last = database.row("seasons.last_played", {"key": season.key, "source_id": source})
+        ends_at = now
+        if last and last["played_at"] is not None and last["played_at"] >= now:
+            ends_at = last["played_at"] + timedelta(microseconds=1)
+        row = database.row("seasons.cut_short", {"key": season.key, "ends_at": ends_at})
+        if row is None:
+            raise WrongStateError(
+                f"{season.name} cannot be closed early: it has not begun, or is past its grace already",
+                hint=f"see: finale season show {season.board.name} {season.id}",
+            )
+        journal.write(
+            database,
+            season.key,
+            "closed early",
+            who=who,
+            detail={"ends_at": row["ends_at"].isoformat(), "planned_end": season.bounds.ends_at.isoformat()},
+        )
+        found: datetime = row["ends_at"]
+        return found
+
+
+def forget_retention(database: Database, season: Season, *, who: str) -> None:
+    """Let the season be cleaned now instead of at the end of keep_live."""
+    with database.transaction():
+        if database.row("seasons.keep_until_now", {"key": season.key}) is not None:
+            journal.write(database, season.key, "retention cut short", who=who)
+
+
+def as_json(season: Season) -> dict[str, Any]:
+    """Return the season as an operator sees it, in plain JSON values; times in ISO 8601, UTC."""
+
+    def text(instant: datetime | None) -> str | None:
+        return instant.isoformat().replace("+00:00", "Z") if instant else None
+
+    return {
+        "board": season.board.name,
+        "season": season.id,
+        "state": str(season.state),
+        "starts_at": text(season.bounds.starts_at),
+        "ends_at": text(season.bounds.ends_at),
+        "closes_at": text(season.closes_at),
+        "frozen_at": text(season.frozen_at),
+        "sealed_at": text(season.sealed_at),
+        "keep_until": text(season.keep_until),
+        "backfill": season.backfill,
+        "live_key": season.live_key,
+        "hold": {
+            "reason": season.hold.reason,
+            "detail": season.hold.detail,
+            "hint": season.hold.hint,
+            "since": text(season.hold.since),
+        }
+        if season.hold
+        else None,
+        "attempts": season.attempts,
+        "last_error": season.last_error,
+    }
