@@ -21,7 +21,14 @@ def _a_second(value: timedelta) -> timedelta:
     return value
 
 
+def _a_page(value: timedelta) -> timedelta:
+    if not timedelta(milliseconds=1) <= value <= timedelta(seconds=1):
+        raise ValueError("must be from 1ms to 1s")
+    return value
+
+
 Timeout = Annotated[Duration, AfterValidator(_a_second)]
+Budget = Annotated[Duration, AfterValidator(_a_page)]
 
 
 class Servers(Strict):
@@ -66,6 +73,7 @@ class Runner(Strict):
     """How a runner works: how long it may be silent, and in which portions it reads and writes."""
 
     lease: Timeout = timedelta(seconds=30)
+    page_budget: Budget = timedelta(milliseconds=2)
     page_rows: int = Field(default=10_000, ge=10, le=1_000_000)
     part_rows: int = Field(default=1_000_000, ge=1_000, le=100_000_000)
     batch_rows: int = Field(default=50_000, ge=100, le=10_000_000)

@@ -23,7 +23,12 @@ Params = Mapping[str, Any]
 def conninfo(url: str, *, connect_timeout: float, statement_timeout: float) -> str:
     """Return ``url`` as libpq's text, with Finale's settings where it has none; it may hold a password."""
     given = conninfo_to_dict(url)
-    options = f"{given.get('options') or ''} -c timezone=UTC -c statement_timeout={int(statement_timeout * 1000)}"
+    options = (
+        f"{given.get('options') or ''} -c timezone=UTC -c statement_timeout={int(statement_timeout * 1000)} "
+        # A client that vanished or hangs within a transaction: its locks are let go, so that another can take over.
+        "-c idle_in_transaction_session_timeout=60000 -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 "
+        "-c tcp_keepalives_count=3"
+    )
     settings: dict[str, Any] = {
         "connect_timeout": max(2, int(connect_timeout)),
         "application_name": "finale",

@@ -56,7 +56,7 @@ def _translation(url: str, error: psycopg.Error) -> FinaleError:
             return UnavailableError(f"PostgreSQL at {place} did not finish in time", detail=said, hint=_AGAIN)
         case psycopg.OperationalError() if (error.sqlstate or "").startswith("40"):
             return UnavailableError(f"PostgreSQL at {place} gave up a transaction", detail=said, hint=_AGAIN)
-        case psycopg.OperationalError():
+        case psycopg.OperationalError() | errors.IdleInTransactionSessionTimeout():
             return UnavailableError(
                 f"PostgreSQL at {place} broke off", detail=said, hint="see its log, then run the command again"
             )

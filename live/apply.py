@@ -38,6 +38,14 @@ def claim(client: Redis, live_key: str, bucket: int | Sequence[int], fence: int 
     return [int(number) for number in rest]
 
 
+def withdraw(client: Redis, live_key: str, bucket: int, fence: int) -> None:
+    """Take back a claim that came too late: remove it if it still stands and no batch was ever applied in the bucket.
+
+    What a cleaned season forgot does so not come back. Safe to repeat.
+    """
+    run(client, "withdraw", {helper_key(live_key, "applied"): "hash"}, bucket, fence)
+
+
 def apply(
     client: Redis,
     live_key: str,

@@ -25,6 +25,14 @@ def raise_fence(client: Redis, live_key: str, fence: int) -> None:
         )
 
 
+def withdraw_fence(client: Redis, live_key: str, fence: int) -> None:
+    """Remove the fence beside the live key if it is still ``fence``: of a runner that had been taken over before.
+
+    Whoever has taken over raises its own, or has cleaned the season and left none. Safe to repeat.
+    """
+    run(client, "withdraw_fence", {helper_key(live_key, "fence"): "string"}, fence)
+
+
 def read_fence(client: Redis, live_key: str) -> int | None:
     """Return the fence beside the live key; None where no runner has written one."""
     key = helper_key(live_key, "fence")

@@ -53,6 +53,16 @@ def test_the_file_is_named_by_argument_then_environment_then_folder(tmp_path, mo
     assert load(tmp_path / "argument/finale.toml", variable).boards.keys() == {"argument"}
 
 
+def test_only_the_unnamed_file_may_be_absent(tmp_path, monkeypatch):
+    """Commands that need no boards work without ./finale.toml; a file that was named must be there all the same."""
+    monkeypatch.chdir(tmp_path)
+    settings = load(None, {"FINALE_HOME": str(tmp_path), "FINALE_STORE": "file:///srv/archive"}, optional=True)
+    assert (settings.path, settings.boards, settings.store) == (None, {}, "file:///srv/archive")
+    for path, environ in ((tmp_path / "named.toml", {}), (None, {"FINALE_CONFIG": "named.toml"})):
+        with pytest.raises(ConfigError, match=r"named\.toml"):
+            load(path, environ, optional=True)
+
+
 def test_home_has_a_place_for_each_user(tmp_path, monkeypatch):
     """Without FINALE_HOME root's data lies in /var/lib/finale, another user's under XDG_DATA_HOME or ~/.local/share."""
     path = write(tmp_path, "")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from leaderboard.board import Calendar
-from leaderboard.calendar import season_at, seasons_from
+from leaderboard.calendar import season_at, season_called, seasons_from
 from leaderboard.names import check_name
 from leaderboard.walltime import shown, to_utc
 
@@ -379,3 +379,19 @@ def test_c61_a_calendar_stored_as_json_means_the_same(calendar):
     again = Calendar.model_validate(calendar.model_dump(mode="json"))
     assert again == calendar
     assert shortly(again, "2026-06-01T00:00Z", 3) == shortly(calendar, "2026-06-01T00:00Z", 3)
+
+
+@pytest.mark.parametrize(
+    "calendar",
+    [
+        TestLists.LISTED,
+        Calendar(every="3 weeks", anchor="2026-06-04", at="18:00", timezone="Europe/Berlin"),
+        Calendar(every="week", starts_on="sunday", skip=["s2026w33"]),
+        Calendar(every="day", timezone="America/Santiago"),
+    ],
+)
+def test_a_season_is_found_by_its_id(calendar):
+    """The id alone gives the same bounds as the calendar does in its turn; a skipped or unknown id gives none."""
+    for bounds in islice(seasons_from(calendar, datetime(2026, 6, 1, tzinfo=UTC)), 150):
+        assert season_called(calendar, bounds.id) == bounds
+    assert all(season_called(calendar, other) is None for other in ("s2026w33", "s9999w99", "s00001231", "nonsense"))

@@ -137,6 +137,18 @@ def test_a_statement_that_takes_too_long_is_unavailable(ledger_url: str) -> None
         database.run(b"select pg_sleep(60)")
 
 
+def test_i9_a_client_that_hangs_in_a_transaction_loses_its_locks(ledger_url: str) -> None:
+    """I9: a host that vanished there must not keep every other runner out; what it did is rolled back."""
+    with Database(ledger_url) as database, Database(ledger_url) as other:
+        [limit] = database.run(b"show idle_in_transaction_session_timeout")[0].values()
+        assert limit == "1min"
+        with pytest.raises(UnavailableError), database.transaction():
+            database.run(b"set local idle_in_transaction_session_timeout = '50ms'")
+            database.run(b"lock table finale.season")
+            other.run(b"select count(*) from finale.season")
+            database.run(b"select 1")
+
+
 def test_deadlock_is_told_as_a_transaction_given_up(ledger_url: str) -> None:
     with Database(ledger_url) as database, pytest.raises(UnavailableError, match="gave up a transaction"):
         database.run(b"do $$ begin raise exception 'deadlock detected' using errcode = '40P01'; end $$")

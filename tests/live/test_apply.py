@@ -16,7 +16,7 @@ from redis.retry import Retry
 from jobs.embedded.redis_server import RedisServer
 from leaderboard.errors import FinaleError, InputError, UnavailableError
 from leaderboard.keys import helper_key
-from live.apply import apply, claim, server_identity
+from live.apply import apply, claim, server_identity, withdraw
 from live.errors import FencedError, LostWritesError, RolledBackError, UnclaimedError
 from tests.live.boards import KEY, connected, content, write
 from tests.support.servers import ServerFactory, running
@@ -39,6 +39,20 @@ def test_claims_and_batches(any_client: Redis) -> None:
     assert claim(any_client, KEY, [2, 3], [1, 8]) == [0, 3]
     assert claim(any_client, KEY, [2, 3], 8) == [0, 3]
     assert any_client.zcard(KEY) == 2
+
+
+def test_i9_a_claim_that_came_too_late_is_withdrawn(any_client: Redis) -> None:
+    """I9: of a season that was cleaned meanwhile, nothing comes back; another's claim, or one in use, stays."""
+    claim(any_client, KEY, [1, 2, 3], [5, 5, 6])
+    batch(any_client, 1, {b"a": 1}, fence=5, bucket=2)
+    for bucket in (1, 2, 3):
+        withdraw(any_client, KEY, bucket, 5)
+        withdraw(any_client, KEY, bucket, 5)
+    assert sorted(any_client.hkeys(APPLIED)) in ([b"f2", b"f3", b"n2", b"t2"], ["f2", "f3", "n2", "t2"])
+    any_client.delete(APPLIED)
+    claim(any_client, KEY, 1, 5)
+    withdraw(any_client, KEY, 1, 5)
+    assert not any_client.exists(APPLIED)
 
 
 def test_content_is_absolute_and_exact(client: Redis) -> None:

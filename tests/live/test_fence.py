@@ -8,7 +8,7 @@ from redis import Redis
 from leaderboard.errors import InputError, LeaseLostError
 from leaderboard.keys import helper_key, slot
 from live.errors import WrongTypeError
-from live.fence import raise_fence, read_current, read_fence, set_current
+from live.fence import raise_fence, read_current, read_fence, set_current, withdraw_fence
 from tests.live.boards import KEY
 
 CURRENT = "leaderboard:goals:current"
@@ -23,6 +23,16 @@ def test_i9_the_fence_only_rises(any_client: Redis) -> None:
     with pytest.raises(LeaseLostError, match="is 10, this runner's 9"):
         raise_fence(any_client, KEY, 9)
     assert read_fence(any_client, KEY) == 10
+
+
+def test_i9_a_fence_raised_too_late_is_withdrawn(any_client: Redis) -> None:
+    """I9: a runner that was taken over takes its own fence away again, never a later one."""
+    raise_fence(any_client, KEY, 9)
+    withdraw_fence(any_client, KEY, 8)
+    assert read_fence(any_client, KEY) == 9
+    withdraw_fence(any_client, KEY, 9)
+    withdraw_fence(any_client, KEY, 9)
+    assert read_fence(any_client, KEY) is None
 
 
 def test_raising_the_same_fence_writes_nothing(client: Redis) -> None:

@@ -1,0 +1,1 @@
+"""The commands of ``finale``, one file a group."""

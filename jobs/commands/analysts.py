@@ -1,0 +1,191 @@
+"""finale archive sql, export and player: what analysts and support ask of sealed seasons."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs import output
+from jobs.commands.common import AsJson, BoardName, SeasonName, settings
+from leaderboard.errors import InputError, UnknownNameError
+
+if TYPE_CHECKING:
+    from archive.layout import Kind
+    from archive.lookup import Past
+    from archive.objects import Store
+
+OfKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="standings or grants.")]
+_SHOWN = 1_000  # rows that a table on a terminal shows
+
+
+def archive_store() -> Store:
+    """Return the configured archive; neither Redis nor PostgreSQL is asked or started."""
+    from archive.store import open_store
+
+    return open_store(settings().store, os.environ)
+
+
+def checked_kind(kind: str) -> Kind:
+    """Return ``kind`` if something of it can be sealed; raise InputError otherwise."""
+    from archive.layout import KINDS
+
+    for known in KINDS:
+        if kind == known:
+            return known
+    raise InputError(f"--kind {kind!r} is not sealed", hint=f"the kinds are {', '.join(KINDS)}")
+
+
+def sql(
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="SQL as DuckDB speaks it.")] = None,
+    printed: Annotated[bool, typer.Option("--print", help="Print views and query instead of running it.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Write the result as CSV to stdout.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a query over the views seasons, standings, grants and grants_net, which hold sealed parts only.
+
+    Without a query, print the views' definitions, ready for the duckdb shell. The query can read nothing but the views,
+    and write nothing.
+
+    Example: finale archive sql "select season, player_id, points from standings where board = 'goals' and rank = 1"
+    """
+    from archive.catalog import read_catalog, unpublished
+    from archive.query import run
+    from archive.views import definitions, notes, read_parquet
+
+    if as_csv and as_json:
+        raise InputError("--csv and --json are two ways to write one result", hint="give one of them")
+    if query is not None and not query.strip():
+        raise InputError("the query is empty", hint="leave it out to see the views")
+    store = archive_store()
+    catalog = read_catalog(store)
+    missing = unpublished(store, catalog.seals)
+    for note in notes(catalog, missing):
+        output.err.print(f"note: {note}", markup=False)
+    if query is None or printed:
+        statements = definitions(catalog, missing, read_parquet(store))
+        typer.echo("\n".join([*statements, query] if query else statements))
+        return
+    with run(store, catalog, missing, query) as result:
+        if as_csv:
+            _write_csv(result.columns, result.rows())
+        elif as_json:
+            _write_json(result.columns, result.rows())
+        else:
+            _show(result.columns, result.rows())
+
+
+def export(
+    board: BoardName,
+    season_id: SeasonName,
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="A .csv or .parquet file.")],
+    kind: OfKind = "standings",
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a sealed season as one CSV or Parquet file; every part is compared with the seal first.
+
+    Example: finale archive export goals s2026 --to goals-2026.csv
+    """
+    from archive.export import export as exported
+
+    done = exported(archive_store(), board, season_id, to, kind=checked_kind(kind), force=force)
+    if as_json:
+        output.print_json({"path": str(done.path), "rows": done.rows, "bytes": done.size})
+    else:
+        output.out.print(f"{done.rows:,} rows written to {done.path}, {done.size:,} bytes", markup=False)
+
+
+def player(
+    player_id: Annotated[str, typer.Argument(metavar="PLAYER", help="The id, byte for byte; hex on binary boards.")],
+    board: Annotated[str | None, typer.Option("--board", metavar="BOARD", help="Only this board's seasons.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a player's position, rank and points in every sealed season, without reading what cannot hold them.
+
+    Example: finale archive player "Harry Kane" --board goals
+    """
+    from archive.catalog import read_catalog
+    from archive.lookup import history
+
+    store = archive_store()
+    catalog = read_catalog(store, board)
+    catalog.check()
+    found = history(store, catalog.seals, player_id)
+    if as_json:
+        output.print_json([_past(one) for one in found])
+    elif found:
+        output.print_table(
+            ("board", "season", "position", "rank", "of", "points", "reached at (UTC)"),
+            [
+                (
+                    one.seal.board_name,
+                    one.seal.bounds.id,
+                    one.row["position"],
+                    one.row["rank"],
+                    f"{one.seal.facts.rows:,}",
+                    one.row["points"],
+                    output.utc(one.row["reached_at"]),
+                )
+                for one in found
+            ],
+            numbers=("position", "rank", "of", "points"),
+        )
+    if not found:
+        raise UnknownNameError(
+            f"no sealed season has a player {player_id!r}",
+            hint="ids are compared byte for byte; finale archive list shows what is sealed",
+        )
+
+
+def _past(one: Past) -> dict[str, Any]:
+    told = {name: one.row[name] for name in ("position", "rank", "points", "reached_at")}
+    return {"board": one.seal.board_name, "season": one.seal.bounds.id, "players": one.seal.facts.rows, **told}
+
+
+def _show(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    taken = list(islice(rows, _SHOWN + 1))
+    shown = [[_text(value) for value in row] for row in taken[:_SHOWN]]
+    numbers = [
+        name for at, name in enumerate(columns) if shown and all(isinstance(row[at], int | float) for row in taken)
+    ]
+    output.print_table(columns, shown, numbers=numbers)
+    if len(taken) > _SHOWN:
+        output.err.print(f"… and more; --csv and --json write every row, a table only {_SHOWN:,}")
+
+
+def _write_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_text(value) for value in row] for row in rows)
+
+
+def _write_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write an array of objects, row by row, so that a large result needs no memory."""
+    if twice := sorted({name for name in columns if columns.count(name) > 1}):
+        raise InputError(f"more than one column is called {', '.join(twice)}", hint="name them apart with as")
+    separator = "[\n  "
+    for row in rows:
+        values = {name: _plain(value) for name, value in zip(columns, row, strict=True)}
+        sys.stdout.write(separator + json.dumps(values, ensure_ascii=False, default=_text))
+        separator = ",\n  "
+    sys.stdout.write("[]\n" if separator.startswith("[") else "\n]\n")
+
+
+def _plain(value: Any) -> Any:
+    # JSON has no word for these.
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _text(value: Any) -> Any:
+    if value is None:
+        return None
+    return value.hex() if isinstance(value, bytes) else output.as_text(value)

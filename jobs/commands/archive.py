@@ -1,0 +1,277 @@
+"""finale archive list, show, verify and sweep; the analysts' commands are in a file of their own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs import output
+from jobs.commands import analysts
+from jobs.commands.analysts import OfKind, archive_store, checked_kind
+from jobs.commands.common import AsJson, BoardName, SeasonName
+from leaderboard.errors import InputError
+
+if TYPE_CHECKING:
+    from archive.abandoned import Verdict
+    from archive.catalog import Catalog, Sealed
+    from archive.objects import Store
+    from archive.seal import Seal
+
+archive = typer.Typer(
+    help="The sealed archive. These commands ask the store alone, not Redis or PostgreSQL.", no_args_is_help=True
+)
+
+
+@archive.command("list")
+def list_seals(
+    board: Annotated[str | None, typer.Argument(metavar="BOARD", help="Only this board.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List every seal: board, season, kind, rows, size, when it was sealed, its number in the board's chain.
+
+    Example: finale archive list goals
+    """
+    from archive.catalog import read_catalog
+
+    catalog = read_catalog(archive_store(), board)
+    rows = [one.to_json() for one in catalog.seals]
+    if as_json:
+        output.print_json(rows)
+    elif rows:
+        output.print_table(
+            ("board", "season", "kind", "rows", "bytes", "sealed at (UTC)", "number"),
+            [
+                (
+                    one["board"],
+                    one["season"],
+                    one["kind"],
+                    f"{one['rows']:,}",
+                    f"{one['bytes']:,}",
+                    output.utc(one["sealed_at"]),
+                    one["number"],
+                )
+                for one in rows
+            ],
+            numbers=("rows", "bytes", "number"),
+        )
+    else:
+        output.out.print("nothing is sealed yet")
+    catalog.check()
+
+
+@archive.command("show")
+def show(board: BoardName, season_id: SeasonName, kind: OfKind = "standings", as_json: AsJson = False) -> None:
+    """Show a season's seal; with --json the seal itself, byte for byte.
+
+    Example: finale archive show goals s2026 --kind grants
+    """
+    from archive.fetch import load_seal
+    from archive.seal import sha256
+
+    store = archive_store()
+    seal = load_seal(store, board, season_id, checked_kind(kind))
+    data = store.get(seal.path)
+    if as_json:
+        typer.echo(data.decode(), nl=False)
+        return
+    facts: dict[str, Any] = {
+        "sealed": f"{seal.kind} of {seal.board_name}/{seal.bounds.id}",
+        "season (UTC)": f"{output.utc(seal.bounds.starts_at)} to {output.utc(seal.bounds.ends_at)}",
+        "sealed at (UTC)": f"{output.utc(seal.sealed_at)}, by {seal.software}",
+        "rows": f"{seal.facts.rows:,}",
+        **_told(seal.facts.to_json()),
+        **{name: _one_line(told) for name, told in _settled(seal).items()},
+        "in the chain": f"number {seal.chain.number}, after {seal.chain.previous or 'none'}",
+        "seal": f"{store.url}/{seal.path}",
+        "its SHA-256": sha256(data),
+    }
+    output.print_table(("fact", "value"), [(name, value) for name, value in facts.items() if value is not None])
+    output.print_table(
+        ("part", "rows", "bytes", "sha256"),
+        [(part.name, f"{part.rows:,}", f"{part.size:,}", part.sha256) for part in seal.facts.parts],
+        numbers=("rows", "bytes"),
+    )
+
+
+def _settled(seal: Seal) -> dict[str, Any]:
+    return {"reconcile": seal.reconcile, "repaired": seal.repaired, "accepted drift": seal.accepted_drift}
+
+
+def _one_line(told: Any) -> str | None:
+    """Return what a step wrote down as ``name value, name value``."""
+    if isinstance(told, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told.items())
+    return None if told is None else str(told)
+
+
+def _told(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a person wants to see of the facts of standings or grants."""
+    if "digest" in facts:
+        return {
+            "digest": facts["digest"],
+            "live key": ", ".join(key["key"] for key in facts["keys"]),
+            "sum of points": facts["points_sum"],
+            "first, last score": f"{facts['first_score']}, {facts['last_score']}" if facts["rows"] else None,
+        }
+    return {
+        "amounts": ", ".join(f"{amount:,} {item}" for item, amount in sorted(facts["sums"].items())) or "nothing",
+        "from standings": facts["standings_seal"],
+    }
+
+
+@archive.command("verify")
+def verify(
+    board: Annotated[str | None, typer.Argument(metavar="BOARD", help="The board's name.")] = None,
+    season_id: Annotated[str | None, typer.Argument(metavar="SEASON", help="The season's id.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every season of the board, or of all boards.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read every part of a sealed season again, its grants too, and compare everything with the seals.
+
+    With --all, every season, and the chain of each board's seals as well. Goes on after a fault, and then ends with
+    exit code 30.
+
+    Example: finale archive verify goals s2026
+    """
+    from archive.chain import chain_faults
+    from leaderboard.errors import ArchiveMismatchError
+
+    if everything == (season_id is not None):
+        raise InputError("verify takes a board and a season, or --all", hint="finale archive verify goals s2026")
+    store = archive_store()
+    catalog = _asked(store, board, season_id)
+    rows, faults = [], list(catalog.faults)
+    for one in catalog.seals:
+        output.heard("archive.verify", path=one.seal.path)
+        try:
+            rows.append(_verified(store, one))
+        except ArchiveMismatchError as error:
+            faults.append(str(error))
+    if everything:
+        faults += chain_faults(catalog.seals)
+    if as_json:
+        output.print_json(rows)
+    else:
+        output.print_table(
+            ("sealed", "rows", "parts", "bytes", "seconds", "seal"),
+            [
+                (
+                    one["kind"],
+                    f"{one['rows']:,}",
+                    one["parts"],
+                    f"{one['bytes']:,}",
+                    f"{one['seconds']:.2f}",
+                    one["seal"],
+                )
+                for one in rows
+            ],
+            numbers=("rows", "parts", "bytes", "seconds"),
+        )
+    if faults:
+        raise ArchiveMismatchError(
+            f"{len(faults):,} of {len(catalog.seals) + len(catalog.faults):,} seals or chains are not as sealed",
+            detail="\n  ".join(faults),
+            hint="restore these files from a backup; nothing that still exists elsewhere may be removed before",
+        )
+    if not as_json:
+        output.out.print("everything is as it was sealed")
+
+
+def _asked(store: Store, board: str | None, season_id: str | None) -> Catalog:
+    """Return the seals that are to be verified; raise UnknownNameError if the named season has none."""
+    from archive.catalog import read_catalog, season_catalog
+
+    if board is not None and season_id is not None:
+        return season_catalog(store, board, season_id)
+    return read_catalog(store, board)
+
+
+def _verified(store: Store, one: Sealed) -> dict[str, Any]:
+    from archive.verify import verify as verified
+
+    found = verified(store, one.seal.board_name, one.seal.bounds.id, one.seal.kind)
+    return {
+        "board": one.seal.board_name,
+        "season": one.seal.bounds.id,
+        "kind": one.seal.kind,
+        "rows": found.rows,
+        "parts": found.parts,
+        "bytes": found.size,
+        "digest": found.digest,
+        "seal": one.seal.path,
+        "seconds": round(found.seconds, 3),
+    }
+
+
+@archive.command("sweep")
+def sweep(
+    older_than: Annotated[str, typer.Option("--older-than", metavar="AGE", help="Like 7d or 36h.")] = "7d",
+    unsealed: Annotated[
+        bool, typer.Option("--unsealed", help="Also the newest attempt of seasons that are not sealed.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the staged parts of attempts that died long ago; nothing that is sealed is ever touched.
+
+    Example: finale archive sweep --older-than 14d --dry-run
+    """
+    from archive.abandoned import sweep_abandoned, verdicts
+
+    decide = verdicts if dry_run else sweep_abandoned
+    found = decide(archive_store(), _age(older_than), datetime.now(UTC), unsealed=unsealed)
+    if as_json:
+        output.print_json([_swept(one, dry_run) for one in found])
+        return
+    if not found:
+        output.out.print("nothing is staged")
+        return
+    done = {True: "to be removed" if dry_run else "removed", False: "kept"}
+    output.print_table(
+        ("board", "season", "attempt", "parts", "bytes", "newest (UTC)", "", "why"),
+        [
+            (
+                one.staged.board,
+                one.staged.season,
+                one.staged.attempt,
+                len(one.staged.parts),
+                f"{one.staged.size:,}",
+                output.utc(one.staged.modified),
+                done[one.removed],
+                one.reason,
+            )
+            for one in found
+        ],
+        numbers=("parts", "bytes"),
+    )
+
+
+def _age(text: str) -> timedelta:
+    from leaderboard.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InputError(f"--older-than: {error}") from None
+
+
+def _swept(one: Verdict, dry_run: bool) -> dict[str, Any]:
+    staged = one.staged
+    return {
+        "board": staged.board,
+        "season": staged.season,
+        "attempt": staged.attempt,
+        "parts": len(staged.parts),
+        "bytes": staged.size,
+        "modified": staged.modified,
+        "verdict": "remove" if one.removed else "keep",
+        "removed": one.removed and not dry_run,
+        "reason": one.reason,
+    }
+
+
+archive.command("sql")(analysts.sql)
+archive.command("export")(analysts.export)
+archive.command("player")(analysts.player)

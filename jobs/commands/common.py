@@ -1,0 +1,59 @@
+"""What every command shares: its options, its settings, its way out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leaderboard.errors import InputError
+from leaderboard.states import Step
+
+if TYPE_CHECKING:
+    from config.settings import Settings
+    from jobs.wiring import Outside
+
+BoardName = Annotated[str, typer.Argument(metavar="BOARD", help="The board's name, as in [board.NAME].")]
+SeasonName = Annotated[str, typer.Argument(metavar="SEASON", help="The season's id, such as s2026 or s2026w49.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to stdout.")]
+As = Annotated[str | None, typer.Option("--as", metavar="NAME", help="In whose name; else FINALE_OPERATOR.")]
+Because = Annotated[str, typer.Option("--because", metavar="TEXT", help="Why; stands in the journal.")]
+
+
+def settings(*, optional: bool = False) -> Settings:
+    """Return the configuration; ``optional`` is for commands that need no boards. Raises ConfigError."""
+    from config.load import load
+
+    return load(_chosen, os.environ, optional=optional)
+
+
+_chosen: Path | None = None
+
+
+def choose(path: Path | None) -> None:
+    """Remember the file given with ``--config``."""
+    global _chosen  # noqa: PLW0603 - one process is one command
+    _chosen = path
+
+
+@contextmanager
+def wired() -> Iterator[Outside]:
+    """Yield the clients of the configured servers, or of the embedded ones."""
+    from jobs.wiring import outside
+
+    with outside(settings(), os.environ) as found:
+        yield found
+
+
+def step_named(name: str | None, default: Step) -> Step:
+    """Return the step called ``name``; raise InputError that lists them otherwise."""
+    if name is None:
+        return default
+    try:
+        return Step(name)
+    except ValueError:
+        raise InputError(f"there is no step {name!r}", hint=f"the steps are {', '.join(Step)}") from None

@@ -1,0 +1,148 @@
+"""finale results import and apply, and standings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobs import output
+from jobs.commands.common import AsJson, BoardName, SeasonName, wired
+from leaderboard.errors import InputError, WrongStateError
+from leaderboard.states import State, reached
+
+results = typer.Typer(help="Match results.", no_args_is_help=True)
+_SHOWN = 20
+
+
+@results.command("import")
+def import_file(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file.")],
+    source: Annotated[str | None, typer.Option("--source", metavar="S", help="The source of the results.")] = None,
+    board: Annotated[str | None, typer.Option("--board", metavar="B", help="The board whose source it is.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take match results from a file, each once, and write the totals to the live boards.
+
+    Columns match_id, player_id, points, played_at (ISO 8601 with offset); further ones become attributes. Exit code 4
+    if any line was refused or is in conflict; all others are taken.
+
+    Example: finale results import matches.csv --source goals
+    """
+    from jobs.taking import source_named, take_file
+
+    with wired() as outside:
+        name, boards = source_named(outside, source, board)
+        taken = take_file(outside, path, name, boards, lambda rows: output.heard("results.read", rows=rows))
+    found = taken.recorded
+    if as_json:
+        output.print_json(taken.to_json())
+    else:
+        counts = [
+            ("new", found.new),
+            ("  of them late", found.late),
+            ("  of them counted by no board", found.uncounted),
+            ("repeated", found.repeated),
+            ("conflicting", found.conflicting),
+            ("refused", found.refused),
+            ("totals written to Redis", taken.applied),
+            *([("totals still to be written", taken.waiting)] if taken.waiting else []),
+        ]
+        output.print_table(("results", "rows"), [(what, f"{count:,}") for what, count in counts], numbers=("rows",))
+        if found.remarks:
+            output.print_table(
+                ("line", "what", "why"),
+                [(one.line, one.kind, one.reason) for one in found.remarks[:_SHOWN]],
+                numbers=("line",),
+            )
+            if len(found.remarks) > _SHOWN:
+                output.out.print(f"… and more; --json lists up to {1_000:,}")
+    if taken.unapplied is not None:
+        output.err.print("every row is in the ledger, but not every total reached its live board:")
+        raise taken.unapplied
+    if found.refused or found.conflicting:
+        raise InputError(
+            f"{path}: {found.refused:,} lines refused, {found.conflicting:,} in conflict, all others were taken",
+            detail="; ".join(f"line {one.line}: {one.reason}" for one in found.remarks if one.kind != "late")[:500],
+            hint="correct these lines and import the file again: what was taken is not taken twice",
+        )
+
+
+@results.command("apply")
+def apply(
+    board: BoardName,
+    season_id: SeasonName,
+    every: Annotated[bool, typer.Option("--all", help="Write every total anew, not only what is pending.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the ledger's totals that Redis does not have to the live board; possible until the season is sealed.
+
+    Example: finale results apply goals s2026 --all
+    """
+    from jobs.closing import find
+    from jobs.taking import apply_all
+
+    with wired() as outside:
+        found = find(outside, board, season_id)
+        if found.board.ledger != "own":
+            raise WrongStateError(f"board {board} has no ledger of Finale's from which its live key could be written")
+        if reached(found.state, State.SEALED):
+            raise WrongStateError(
+                f"{found.name} is {found.state}: its live key must stay as it was sealed",
+                hint="read a sealed season with finale standings",
+            )
+        done = apply_all(outside, found, every_total=every)
+    if as_json:
+        output.print_json({"applied": done.players, "lost_buckets": done.lost_buckets})
+    else:
+        output.out.print(f"{done.players:,} totals written to {found.live_key}", markup=False)
+
+
+def standings(
+    board: BoardName,
+    season_id: SeasonName,
+    top: Annotated[int | None, typer.Option("--top", min=1, max=1_000_000, help="The first K positions.")] = None,
+    player: Annotated[
+        str | None, typer.Option("--player", metavar="P", help="One player; hex on binary boards.")
+    ] = None,
+    around: Annotated[
+        int, typer.Option("--around", min=0, max=10_000, help="With --player: K rows on either side.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Show a season's standings: from the live key until it is cleaned, from the archive afterwards.
+
+    Example: finale standings goals s2026 --player "Harry Kane" --around 2
+    """
+    from jobs import standings as read
+    from jobs.closing import find
+
+    if player is not None and top is not None:
+        raise InputError("--top and --player ask for different rows", hint="give one of them")
+    if player is None and around:
+        raise InputError("--around needs a player", hint="add --player P")
+    with wired() as outside:
+        found = find(outside, board, season_id)
+        binary = found.board.member == "binary"
+        if player is None:
+            rows = read.top(outside, found, top or 10)
+        else:
+            rows = read.around(outside, found, _player_id(player, binary), around)
+    if as_json:
+        output.print_json([row.to_json(binary=binary) for row in rows])
+        return
+    output.print_table(
+        ("position", "rank", "player", "points", "reached at (UTC)"),
+        [(row.position, row.rank, row.name(binary=binary), row.points, output.utc(row.reached_at)) for row in rows],
+        numbers=("position", "rank", "points"),
+    )
+
+
+def _player_id(text: str, binary: bool) -> bytes:
+    if not binary:
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InputError(f"--player {text!r} is not hex", hint="ids of binary boards are written in hex") from None

@@ -1,0 +1,290 @@
+"""finale close, clean, tick, and season list, show, hold, release."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs import output
+from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, step_named, wired
+from leaderboard.states import Step
+
+if TYPE_CHECKING:
+    from jobs.runner import Run
+    from leaderboard.season import Season
+
+season = typer.Typer(help="Seasons and their levers.", no_args_is_help=True)
+Now = Annotated[bool, typer.Option("--now", help="Do not wait: a decision that the journal keeps.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done, and why.")]
+
+
+def _who(given: str | None, *, lever: bool) -> str:
+    from jobs.identity import operator
+
+    return operator(given, os.environ, lever=lever)
+
+
+def close(
+    board: BoardName,
+    season_id: SeasonName,
+    early: Now = False,
+    until: Annotated[str | None, typer.Option("--until", metavar="STEP", help="Stop after this step.")] = None,
+    dry_run: DryRun = False,
+    operator: As = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a season that has ended through every step: freeze, snapshot, reconcile, seal, reward, deliver, clean.
+
+    Safe to repeat: it goes on where it stood, and changes nothing once all is done.
+
+    Example: finale close goals s2026
+    """
+    from jobs import closing
+
+    who, last = _who(operator, lever=early and not dry_run), step_named(until, Step.CLEAN)
+    with wired() as outside:
+        if dry_run:
+            if closing.untaken(outside, board, season_id):
+                planned = closing.plan_take_on(last)
+            else:
+                found = closing.find(outside, board, season_id)
+                planned = closing.plan_close(outside, found, who=who, until=last, early=early)
+            _print_plan(planned, as_json)
+            return
+        found = closing.take_on(outside, board, season_id, who=who)
+        run = closing.close(outside, found, who=who, observer=output.Watching(quiet=as_json), until=last, early=early)
+        _print_run(run, as_json)
+
+
+def clean(
+    board: BoardName,
+    season_id: SeasonName,
+    early: Now = False,
+    dry_run: DryRun = False,
+    operator: As = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let Redis forget a delivered season's key, once its archive was read again and proved equal.
+
+    Example: finale clean goals s2026 --dry-run
+    """
+    from jobs import closing
+
+    who = _who(operator, lever=early and not dry_run)
+    with wired() as outside:
+        found = closing.find(outside, board, season_id)
+        if dry_run:
+            _print_plan(closing.plan_clean(outside, found, who=who, early=early), as_json)
+            return
+        _print_run(
+            closing.clean(outside, found, who=who, observer=output.Watching(quiet=as_json), early=early), as_json
+        )
+
+
+def tick(operator: As = None, as_json: AsJson = False) -> None:
+    """Do whatever is due, on all boards, oldest first; for cron. Ends with the exit code of the first error, else 0.
+
+    Example: finale tick --json
+    """
+    from jobs.tick import tick as ticked
+
+    with wired() as outside:
+        found = ticked(outside, who=_who(operator, lever=False), observer=output.Watching(quiet=as_json))
+    if as_json:
+        output.print_json([one.to_json() for one in found])
+    else:
+        for one in found:
+            if one.created:
+                output.out.print(f"{one.name}: created {', '.join(one.created)}")
+            if one.steps:
+                output.out.print(f"{one.name}: {', '.join(one.steps)}")
+            if one.busy:
+                output.out.print(f"{one.name}: another runner works on it")
+            if one.held:
+                output.out.print(f"{one.name}: on hold: {one.held}", markup=False)
+        if not found:
+            output.out.print("nothing is due")
+    failed = [one for one in found if one.error]
+    for one in failed:
+        assert one.error is not None
+        output.err.print(one.name, markup=False)
+        output.print_error(one.error)
+    if failed and failed[0].error:
+        raise typer.Exit(failed[0].error.exit_code)
+
+
+@season.command("list")
+def list_seasons(
+    board: Annotated[str | None, typer.Argument(metavar="[BOARD]", help="One board only.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the seasons in the ledger, with their states.
+
+    Example: finale season list goals
+    """
+    from jobs.closing import next_step
+    from ledger import seasons
+
+    with wired() as outside:
+        if board is not None and not seasons.of_board(outside.database, board):
+            outside.settings.board(board)
+        found = [one for one in seasons.every(outside.database, outside.boards) if board in (None, one.board.name)]
+    if as_json:
+        output.print_json([{**seasons.as_json(one), "next": next_step(one)} for one in found])
+        return
+    output.print_table(
+        ("board", "season", "state", "starts (UTC)", "ends (UTC)", "next"),
+        [
+            (
+                one.board.name,
+                one.id,
+                f"{one.state}, held" if one.hold else one.state,
+                output.utc(one.bounds.starts_at),
+                output.utc(one.bounds.ends_at),
+                _next(one),
+            )
+            for one in found
+        ],
+    )
+
+
+@season.command("show")
+def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> None:
+    """Tell a season's state, bounds, hold, journal, and what happens next and when.
+
+    Example: finale season show goals s2026
+    """
+    from jobs.closing import find
+    from ledger import journal, leases, seasons
+
+    with wired() as outside:
+        found = find(outside, board, season_id)
+        entries = journal.entries(outside.database, found.key)
+        lease = leases.find(outside.database, found.key)
+    shown = {**seasons.as_json(found), "next": _next_json(found)}
+    shown["lease"] = {"holder": lease.holder, "since": lease.acquired_at} if lease and lease.alive else None
+    if as_json:
+        shown["journal"] = [
+            {"at": one.at, "event": one.event, "step": one.step, "who": one.who, "detail": one.detail}
+            for one in entries
+        ]
+        output.print_json(shown)
+        return
+    rows = [
+        (key.replace("_", " "), output.as_text(value))
+        for key, value in shown.items()
+        if value is not None and not isinstance(value, dict)
+    ]
+    if lease and lease.alive:
+        rows.append(("worked on by", f"{lease.holder} since {output.utc(lease.acquired_at)}"))
+    output.print_table(("season", found.name), [*rows, ("next", _next(found))])
+    if found.hold:
+        output.out.print(f"\n[bold]ON HOLD[/] since {output.utc(found.hold.since)} UTC", soft_wrap=True)
+        for text in (found.hold.reason, found.hold.detail, found.hold.hint):
+            output.out.print(f"  {text}", markup=False)
+    output.out.print("\n[bold]journal[/]")
+    output.print_table(
+        ("at (UTC)", "event", "step", "who", "detail"),
+        [(output.utc(one.at), one.event, one.step, one.who, _told(one.detail)) for one in entries],
+    )
+
+
+@season.command("hold")
+def hold(
+    board: BoardName, season_id: SeasonName, because: Because, operator: As = None, as_json: AsJson = False
+) -> None:
+    """Stop a season until it is released; nothing is done to it meanwhile.
+
+    Example: finale season hold goals s2026 --because "cheaters under review" --as ana
+    """
+    from jobs.closing import check_holdable, find
+    from ledger import seasons
+
+    who = _who(operator, lever=True)
+    with wired() as outside:
+        found = find(outside, board, season_id)
+        check_holdable(found)
+        seasons.hold_by_hand(outside.database, found, who=who, because=because)
+        _print_season(find(outside, board, season_id), as_json)
+
+
+@season.command("release")
+def release(
+    board: BoardName,
+    season_id: SeasonName,
+    because: Because = "",
+    again: Annotated[bool, typer.Option("--again", help="Take the snapshot again; only before the seal.")] = False,
+    operator: As = None,
+    as_json: AsJson = False,
+) -> None:
+    """End a season's hold; the next run goes on where it stood.
+
+    Example: finale season release goals s2026 --because "reviewed" --as ana
+    """
+    from jobs.closing import check_releasable, find
+    from ledger import seasons
+
+    who = _who(operator, lever=True)
+    with wired() as outside:
+        found = find(outside, board, season_id)
+        check_releasable(found, again=again)
+        seasons.release(outside.database, found, who=who, because=because, snapshot_again=again)
+        _print_season(find(outside, board, season_id), as_json)
+
+
+def _print_season(found: Season, as_json: bool) -> None:
+    from ledger import seasons
+
+    if as_json:
+        output.print_json({**seasons.as_json(found), "next": _next_json(found)})
+    else:
+        output.out.print(f"{found.name} is {found.state}{', on hold' if found.hold else ''}; next: {_next(found)}")
+
+
+def _print_run(run: Run, as_json: bool) -> None:
+    from ledger import seasons
+
+    if as_json:
+        steps = [
+            {"step": str(one.step), "seconds": round(one.seconds, 3), "figures": one.figures, "result": one.result}
+            for one in run.steps
+        ]
+        output.print_json({**seasons.as_json(run.season), "steps": steps, "next": _next_json(run.season)})
+        return
+    if run.steps:
+        output.print_table(
+            ("step", "seconds", "what"),
+            [(one.step, f"{one.seconds:.2f}", one.figures) for one in run.steps],
+            numbers=("seconds",),
+        )
+    done = "" if run.steps else "nothing to do: "
+    output.out.print(f"{done}{run.season.name} is {run.season.state}; next: {_next(run.season)}")
+
+
+def _print_plan(planned: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        output.print_json(planned)
+    elif not planned:
+        output.out.print("nothing to do")
+    else:
+        rows = [(one["step"], one["verdict"], one["why"], one.get("until", "")) for one in planned]
+        output.print_table(("step", "verdict", "why", "until"), rows)
+
+
+def _next(found: Season) -> str:
+    told = _next_json(found)
+    return f"{told['step']} {told['when']}" if told["step"] else str(told["when"])
+
+
+def _next_json(found: Season) -> dict[str, Any]:
+    from jobs.closing import next_step
+
+    return dict(next_step(found))
+
+
+def _told(detail: dict[str, Any]) -> str:
+    if "figures" in detail:
+        return str(detail["figures"])
+    return ", ".join(f"{key} {value}" for key, value in detail.items() if value not in ("", None, False))

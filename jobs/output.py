@@ -1,0 +1,156 @@
+"""What a person and a script see: results on stdout, everything else on stderr, errors without a traceback."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from jobs.verdicts import Wait
+from leaderboard.errors import FinaleError
+from leaderboard.season import Season
+from leaderboard.states import Step
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+_unfolded = Console(highlight=False, width=10_000)  # in a file or a pipe each row of a table stays one line
+
+
+def log() -> Any:
+    """Return the structured log, on stderr: one JSON object a line."""
+    return structlog.get_logger("finale")
+
+
+def heard(event: str, **values: Any) -> None:
+    """Log an event where nobody watches a terminal."""
+    if not err.is_terminal:
+        log().info(event, **values)
+
+
+def set_up_logging() -> None:
+    """Send structured log lines to stderr, and nothing to stdout."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def as_text(value: Any) -> str:
+    """Return a value as JSON writes it: times in ISO 8601 with Z."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return str(value)
+
+
+def print_json(value: Any) -> None:
+    """Write one JSON document to stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=as_text) + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numbers: Sequence[str] = ()) -> None:
+    """Write a table to stdout; the columns named in ``numbers`` are set to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    for row in rows:
+        # Text, because a player may be called "[bold]".
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    (out if out.is_terminal else _unfolded).print(table)
+
+
+def print_error(error: FinaleError) -> None:
+    """Tell an error on stderr: what, the detail, the remedy."""
+    err.print(f"[bold red]error:[/] {_escaped(error.message)}")
+    if error.detail:
+        err.print(f"  {_escaped(error.detail)}")
+    if error.hint:
+        err.print(f"  [bold]hint:[/] {_escaped(error.hint)}")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", r"\[")
+
+
+def utc(instant: datetime | None) -> str:
+    """Return an instant to the second, in UTC, as tables show it."""
+    return f"{instant:%Y-%m-%d %H:%M:%S}" if instant else ""
+
+
+def progress_bar(*columns: ProgressColumn) -> Progress:
+    """Return a progress bar on stderr that vanishes when it is done, and is silent where nobody watches."""
+    shown = (*columns, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*shown, console=err, transient=True, disable=not err.is_terminal)
+
+
+@dataclass
+class Watching:
+    """Shows each step with its time and figures: live on a terminal, as log lines elsewhere."""
+
+    quiet: bool = False  #: no lines on a terminal
+    logs: bool = True
+    _bar: Progress | None = None
+    _task: TaskID | None = None
+
+    @property
+    def _logging(self) -> bool:
+        return self.logs and not err.is_terminal
+
+    def started(self, season: Season, step: Step) -> None:
+        if self._logging:
+            log().info("step.started", season=season.name, step=str(step))
+        if not self.quiet:
+            self._bar = progress_bar(SpinnerColumn(), TextColumn("{task.description}"))
+            self._bar.start()
+            self._task = self._bar.add_task(f"{season.name} {step}", total=None)
+
+    def progress(self, step: Step, done: int, expected: int) -> None:
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, total=expected)
+
+    def finished(self, season: Season, step: Step, seconds: float, figures: str) -> None:
+        self.stop_bar()
+        if self._logging:
+            log().info("step.done", season=season.name, step=str(step), seconds=round(seconds, 3), figures=figures)
+
+    def waiting(self, season: Season, step: Step, wait: Wait) -> None:
+        self.stop_bar()
+        if self._logging:
+            log().info("step.waits", season=season.name, step=str(step), until=as_text(wait.until), why=wait.why)
+
+    def failed(self, season: Season, step: Step, error: FinaleError) -> None:
+        self.stop_bar()
+        if self._logging:
+            log().error(
+                "step.failed", season=season.name, step=str(step), error=type(error).__name__, message=error.message
+            )
+
+    def stop_bar(self) -> None:
+        """Take the live bar away."""
+        if self._bar:
+            self._bar.stop()
+            self._bar = self._task = None

@@ -1,0 +1,129 @@
+"""Brings Redis up to the ledger's totals: pending players, bucket by bucket, each batch under the bucket's fence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jobs import identity
+from jobs.wiring import Outside
+from leaderboard.codec import Codec, codec_for, to_microseconds
+from leaderboard.errors import FinaleError, LeaseLostError
+from leaderboard.season import Season
+from ledger import pending
+from ledger.leases import Lease
+from ledger.pending import BucketLease, PendingTotal
+from live import apply
+from live.errors import FencedError, LostWritesError
+
+BATCH = 2_000
+_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How many totals were written, and in how many buckets the server had lost writes that were written again."""
+
+    players: int = 0
+    lost_buckets: int = 0
+
+    def __add__(self, other: Applied) -> Applied:
+        return Applied(self.players + other.players, self.lost_buckets + other.lost_buckets)
+
+
+def apply_pending(
+    outside: Outside, season: Season, holder: str, *, force: bool = False, freezer: Lease | None = None
+) -> Applied:
+    """Write the season's pending totals to its live key and return what was done.
+
+    Buckets that another applier holds are left to it, unless it has ended or ``force`` takes them over. Of a sealed
+    season nothing is written. The ``freezer``, as long as its lease is the season's, takes every bucket by force, so
+    that no older applier can write any more and lost writes are found where nothing is pending.
+    """
+    length, every = outside.runner.lease, freezer is not None
+    dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
+    done = Applied()
+    codec = codec_for(season.board, season.bounds)
+    for _ in range(_ROUNDS):
+        leases = pending.claim(
+            outside.database,
+            season.key,
+            holder,
+            length,
+            every=every,
+            force=force or every,
+            dead=dead,
+            runner=freezer,
+        )
+        if not leases:
+            return done
+        try:
+            server = apply.server_identity(outside.redis)
+            for lease, found in _agree_on_numbers(outside, season, leases):
+                done += found + _write_bucket(outside, season, codec, lease, server)
+        except FencedError:
+            continue  # taken over before it began: look again what is left
+        except BaseException:
+            _give_back(outside, leases)
+            raise
+        if every and pending.count(outside.database, season.key) == 0:
+            return done
+    return done
+
+
+def _give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
+    """Let the next applier have the buckets at once; what this one may have sent is shut out by the next fence."""
+    with suppress(FinaleError):
+        for lease in leases:
+            pending.release(outside.database, lease)
+
+
+def _agree_on_numbers(
+    outside: Outside, season: Season, leases: Sequence[BucketLease]
+) -> list[tuple[BucketLease, Applied]]:
+    """Claim the buckets in Redis too; where its running number is behind the ledger's, everything is pending again."""
+    numbers = apply.claim(
+        outside.redis, season.live_key, [lease.bucket for lease in leases], [lease.fence for lease in leases]
+    )
+    lost = [lease for lease, number in zip(leases, numbers, strict=True) if number < lease.number]
+    pending.lost(outside.database, lost)
+    return [
+        (replace(lease, number=number), Applied(lost_buckets=int(lease in lost)))
+        for lease, number in zip(leases, numbers, strict=True)
+    ]
+
+
+def _write_bucket(outside: Outside, season: Season, codec: Codec, lease: BucketLease, server: str) -> Applied:
+    """Write the bucket until nothing of it is pending; stop quietly if it is taken over, the other one goes on."""
+    done = Applied()
+    try:
+        while totals := pending.read(outside.database, lease, BATCH):
+            present = [total for total in totals if total.points is not None and total.reached_at is not None]
+            apply.apply(
+                outside.redis,
+                season.live_key,
+                bucket=lease.bucket,
+                fence=lease.fence,
+                number=lease.number + 1,
+                members=[total.player_id for total in present],
+                scores=_scores(codec, present),
+                removed=[total.player_id for total in totals if total.points is None],
+            )
+            lease = pending.record(outside.database, lease, lease.number + 1, server, totals, outside.runner.lease)
+            done += Applied(players=len(totals))
+        held = pending.release(outside.database, lease)
+    except (LeaseLostError, LostWritesError):
+        held = False
+    if not held:
+        apply.withdraw(outside.redis, season.live_key, lease.bucket, lease.fence)
+    return done
+
+
+def _scores(codec: Codec, totals: Sequence[PendingTotal]) -> list[float]:
+    points = np.array([total.points for total in totals], dtype=np.int64)
+    reached_at = np.array([to_microseconds(total.reached_at) for total in totals if total.reached_at], dtype=np.int64)
+    scores: list[float] = codec.encode_array(points, reached_at).tolist()
+    return scores

@@ -1,0 +1,67 @@
+"""Standings of a season: from the live key until it is cleaned, from the sealed Parquet afterwards, equal answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from archive import reading
+from jobs.wiring import Outside
+from leaderboard.errors import UnknownNameError
+from leaderboard.season import Season
+from leaderboard.standing import Standing
+from leaderboard.states import State, reached
+from live.board import LiveBoard
+
+
+def top(outside: Outside, season: Season, k: int) -> list[Standing]:
+    """Return the first ``k`` positions, fewer if there are fewer."""
+    if live := _live(outside, season):
+        rows = live.top(k)
+        if rows or not _sealed(season):
+            return rows
+    return _rows(reading.top(outside.store, season.board.name, season.id, k).to_pylist())
+
+
+def around(outside: Outside, season: Season, player_id: bytes, n: int) -> list[Standing]:
+    """Return the player's row with up to ``n`` rows on either side, from one version of the board.
+
+    Raises UnknownNameError for a player who is not on the board.
+    """
+    if live := _live(outside, season):
+        rows = live.around(player_id, n)
+        if rows:
+            return rows
+        if not _sealed(season):
+            raise _unknown(season, player_id)
+    row = reading.player(outside.store, season.board.name, season.id, player_id)
+    if row is None:
+        raise _unknown(season, player_id)
+    return _rows(reading.around(outside.store, season.board.name, season.id, row["position"], n).to_pylist())
+
+
+def _live(outside: Outside, season: Season) -> LiveBoard | None:
+    """Return the live board; None once it was cleaned."""
+    if season.state is State.CLEANED:
+        return None
+    return LiveBoard(outside.redis, season.board, season.bounds, season.live_key)
+
+
+def _sealed(season: Season) -> bool:
+    """Return whether the archive answers where the live key does not: it may be gone, and not yet be recorded so."""
+    return reached(season.state, State.SEALED)
+
+
+def _rows(rows: Iterable[dict[str, Any]]) -> list[Standing]:
+    found = []
+    for row in rows:
+        player_id = row["player_id"]
+        found.append(Standing(**{**row, "player_id": player_id.encode() if isinstance(player_id, str) else player_id}))
+    return found
+
+
+def _unknown(season: Season, player_id: bytes) -> UnknownNameError:
+    return UnknownNameError(
+        f"{season.name} has no player {player_id.decode(errors='backslashreplace')!r}",
+        hint="ids are compared byte for byte",
+    )

@@ -1,0 +1,40 @@
+"""Close: the cutoff has been reached; results played before it still count until the grace ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs.steps.step import Acting, Work
+from jobs.upcoming import point_current_key
+from jobs.verdicts import Act, Done, Verdict, Wait
+from leaderboard.states import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    now: datetime
+    ends_at: datetime
+    forced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    step: Step = Step.CLOSE
+
+    def look(self, work: Work) -> Facts:
+        return Facts(work.now, work.season.bounds.ends_at, work.forced)
+
+    def plan(self, facts: Facts) -> Verdict:
+        if facts.now < facts.ends_at and not facts.forced:
+            return Wait(facts.ends_at, "the season has not ended")
+        return Act("stop at the cutoff, let the grace run")
+
+    def act(self, work: Acting, facts: Facts) -> Done:
+        point_current_key(work.outside, work.season.board, facts.now)
+        grace_ends = work.season.closes_at
+        return Done(
+            {"ends_at": facts.ends_at.isoformat(), "closes_at": grace_ends.isoformat()},
+            f"cutoff {facts.ends_at:%Y-%m-%d %H:%M:%S} UTC, grace until {grace_ends:%H:%M:%S}",
+            definition=work.season.board,  # the rest of the board is fixed now
+        )

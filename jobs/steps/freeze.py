@@ -1,0 +1,57 @@
+"""Freeze: the barrier in PostgreSQL, then the last totals that Redis does not have are written (I6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs.projection import Applied, apply_pending
+from jobs.steps.step import Acting, Work
+from jobs.verdicts import Act, Done, Verdict, Wait
+from leaderboard.errors import UnavailableError
+from leaderboard.states import Step
+from ledger import pending, totals
+from ledger.freeze import freeze
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    now: datetime
+    closes_at: datetime
+    forced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    step: Step = Step.FREEZE
+
+    def look(self, work: Work) -> Facts:
+        return Facts(work.now, work.season.closes_at, work.forced)
+
+    def plan(self, facts: Facts) -> Verdict:
+        if facts.now < facts.closes_at and not facts.forced:
+            return Wait(facts.closes_at, "the grace for results played before the cutoff is running")
+        return Act("take no more results, write the last totals to Redis")
+
+    def act(self, work: Acting, facts: Facts) -> Done:
+        database, season = work.outside.database, work.season
+        frozen_at = freeze(database, work.lease, season)
+        applied = Applied()
+        if season.board.ledger == "own":
+            # Every bucket is taken over, so that no applier from before can write any more.
+            applied = apply_pending(work.outside, season, work.lease.holder, freezer=work.lease)
+            if left := pending.count(database, season.key):
+                raise UnavailableError(
+                    f"{season.name} is frozen, but {left:,} totals could not be written to Redis",
+                    hint="run the command again",
+                )
+        summed = totals.summed(database, season.key)
+        result = {
+            "frozen_at": frozen_at.isoformat(),
+            "players": summed.players,
+            "points": summed.points,
+            "applied": applied.players,
+            "lost_buckets": applied.lost_buckets,
+        }
+        lost = f", {applied.lost_buckets} buckets written again after lost writes" if applied.lost_buckets else ""
+        return Done(result, f"{summed.players:,} players, {applied.players:,} last totals written{lost}")

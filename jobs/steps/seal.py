@@ -1,0 +1,137 @@
+"""Seal (I2): the exact bytes are committed under the fence, put if absent, and only then are the parts published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from archive.canary import check_conditional_put
+from archive.layout import Kind, seal_path
+from archive.objects import ObjectDiffersError, Store, settle
+from archive.publish import publish, staged_attempts, sweep
+from archive.seal import Chain, GrantFacts, Seal, StandingFacts, build, same_content, sha256
+from jobs.steps.reconcile import staged_rows
+from jobs.steps.step import Acting, Work
+from jobs.verdicts import Act, Done, Verdict
+from jobs.version import SOFTWARE
+from jobs.wiring import Outside
+from leaderboard.errors import ArchiveMismatchError, SeasonHeldError
+from leaderboard.season import Season
+from leaderboard.states import Step
+from ledger import seals
+from ledger.seals import SealRow
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    snapshot: StandingFacts
+    verdict: dict[str, Any]
+    committed: SealRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class SealStep:
+    step: Step = Step.SEAL
+
+    def look(self, work: Work) -> Facts:
+        return Facts(
+            StandingFacts.from_json(work.results[Step.SNAPSHOT]["facts"]),
+            dict(work.results[Step.RECONCILE]),
+            seals.find(work.outside.database, work.season.key, "standings"),
+        )
+
+    def plan(self, facts: Facts) -> Verdict:
+        if facts.committed is not None:
+            return Act("put and publish the seal that the journal has")
+        return Act("read the staged parts back, commit the seal, put it, publish its parts")
+
+    def act(self, work: Acting, facts: Facts) -> Done:
+        season, store = work.season, work.outside.store
+        row = facts.committed
+        if row is None:
+            _read_back(store, work, facts.snapshot)
+            check_conditional_put(store, season.board.name)
+            row = commit(work, "standings", facts.snapshot, reconcile=facts.verdict)
+        seal = put(work, row)
+        publish(store, seal)
+        sweep_own(work)
+        sealed = seal.sealed_at
+        stands = seals.find(work.outside.database, season.key, "standings") or row
+        return Done(
+            {"sha256": stands.sha256, "number": row.number, "rows": seal.facts.rows, "path": seal.path},
+            f"seal {row.number} of the board, {seal.facts.rows:,} rows, SHA-256 {stands.sha256[:12]}…",
+            sealed_at=sealed,
+            keep_until=sealed + season.board.keep_live,
+        )
+
+
+def _read_back(store: Store, work: Work, facts: StandingFacts) -> None:
+    """Decode every staged part; fetching has compared its bytes with what was put."""
+    for _ in staged_rows(store, work.season, facts):
+        pass
+
+
+def commit(work: Acting, kind: str, facts: StandingFacts | GrantFacts, **told: Any) -> SealRow:
+    """Commit the seal of ``facts`` as the next in the board's chain; one committed before is returned as it stands."""
+    season = work.season
+
+    def bytes_of(number: int, previous: str | None, now: datetime) -> bytes:
+        return build(
+            Seal(
+                board=season.board.definition(),
+                bounds=season.bounds,
+                facts=facts,
+                chain=Chain(number, previous),
+                software=SOFTWARE,
+                sealed_at=now,
+                **told,
+            )
+        )
+
+    return seals.commit(work.outside.database, work.lease, season.board.name, kind, bytes_of)
+
+
+def put(work: Acting, row: SealRow) -> Seal:
+    """Put the committed seal if there is none and return the one that stands.
+
+    If another sealer was first, what it sealed is compared: the same is adopted byte for byte, anything else holds.
+    """
+    mine = Seal.parse(row.body)
+    try:
+        settle(work.outside.store, mine.path, row.body)
+        return mine
+    except ObjectDiffersError:
+        body = work.outside.store.get(mine.path)
+    theirs = Seal.parse(body)
+    if differing := same_content(theirs, mine):
+        raise SeasonHeldError(
+            f"the {mine.name} are sealed already, with other content than this ledger's",
+            detail=f"{mine.path}: {'; '.join(differing[:5])} (sealed, here)",
+            hint="another installation writes to this bucket, or the ledger was restored; decide which is right",
+        )
+    seals.adopt(work.outside.database, work.lease, mine.kind, body)
+    return theirs
+
+
+def committed(outside: Outside, season: Season, kind: Kind) -> Seal:
+    """Return a season's seal in the store; raise ArchiveMismatchError unless it is the ledger's to the byte."""
+    row = seals.find(outside.database, season.key, kind)
+    path = seal_path(season.board.name, season.id, kind)
+    data = outside.store.get(path)
+    if row is None or data != row.body:
+        raise ArchiveMismatchError(
+            f"the seal of the {kind} of {season.name} in the store is not the one that this ledger committed",
+            detail=f"{path}: {sha256(data)[:12]}…, the ledger has {row.sha256[:12] if row else 'none'}…",
+            hint="restore the seal from a backup, or find out who replaced it",
+        )
+    return Seal.parse(data)
+
+
+def sweep_own(work: Acting) -> None:
+    """Remove what this ledger has staged for the season, and nothing of another's."""
+    season, store = work.season, work.outside.store
+    prefix = f"{work.results['installation']['id']}-f"
+    for attempt in staged_attempts(store, season.board.name, season.id):
+        if attempt.startswith(prefix):
+            sweep(store, season.board.name, season.id, attempt)

@@ -1,0 +1,67 @@
+"""Snapshot: the live key at one instant (I3), staged as Parquet parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from archive import snapshot
+from jobs.steps.step import Acting, Work
+from jobs.verdicts import Act, Done, Held, Verdict
+from leaderboard.states import Step
+from ledger import totals
+from live.board import LiveBoard
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    name: str
+    live_key: str
+    players: int | None  #: in the ledger; None without one
+    exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    step: Step = Step.SNAPSHOT
+
+    def look(self, work: Work) -> Facts:
+        season = work.season
+        own = season.board.ledger == "own"
+        players = totals.summed(work.outside.database, season.key).players if own else None
+        live = LiveBoard(work.outside.redis, season.board, season.bounds, season.live_key)
+        return Facts(f"{season.board.name} {season.id}", season.live_key, players, live.exists())
+
+    def plan(self, facts: Facts) -> Verdict:
+        if not facts.exists and facts.players is None:
+            return Held(
+                f"the live key {facts.live_key} does not exist, and no ledger tells whether anyone played",
+                "an empty board and a lost one look alike in Redis",
+                f"put the key back, then: finale season release {facts.name}",
+            )
+        if not facts.exists and facts.players:
+            return Held(
+                f"the live key {facts.live_key} is missing while the ledger has {facts.players:,} players",
+                "it was deleted, evicted, or lost in a failover",
+                f"finale results apply {facts.name} --all writes it again; then: finale season release {facts.name}",
+            )
+        return Act("read the live key at one instant and stage it")
+
+    def act(self, work: Acting, facts: Facts) -> Done:
+        season, runner = work.season, work.outside.runner
+        taken = snapshot.take(
+            work.outside.connect,
+            snapshot.Source(season.board, season.bounds, season.live_key),
+            work.outside.store,
+            attempt=work.attempt,
+            tries=runner.snapshot_tries,
+            page_rows=runner.page_rows,
+            page_budget=runner.page_budget,
+            part_rows=runner.part_rows,
+            progress=work.progress,
+        )
+        size = sum(part.size for part in taken.facts.parts)
+        again = f", started over {taken.restarts} times" if taken.restarts else ""
+        return Done(
+            {"facts": taken.facts.to_json(), "restarts": taken.restarts},
+            f"{taken.facts.rows:,} rows in {len(taken.facts.parts)} parts, {size:,} bytes{again}",
+        )

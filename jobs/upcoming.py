@@ -1,0 +1,44 @@
+"""Keeps the next seasons of a board in the ledger, and ``current_key`` at the one that is open."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import islice
+
+from jobs.wiring import Outside
+from leaderboard.board import Board
+from leaderboard.calendar import seasons_from
+from leaderboard.season import Bounds
+from leaderboard.states import TAKES_RESULTS
+from ledger import seasons
+from live.fence import read_current, set_current
+
+
+def create_ahead(outside: Outside, board: Board, now: datetime, *, who: str) -> list[str]:
+    """Create the rows of the present season and the next ``board.ahead`` ones; return the ids that were new.
+
+    Stored seasons win: an upcoming one that a lever has moved is not made again, nor one that would overlap it.
+    """
+    created = []
+    for bounds in islice(seasons_from(board.calendar, now), board.ahead + 1):
+        known = seasons.stored_bounds(outside.database, board.name, bounds.starts_at, bounds.ends_at)
+        if any(other.id == bounds.id or _overlap(other, bounds) for other in known):
+            continue
+        if seasons.create(outside.database, board, bounds, now, who=who):
+            created.append(bounds.id)
+    return created
+
+
+def _overlap(one: Bounds, other: Bounds) -> bool:
+    return one.starts_at < other.ends_at and other.starts_at < one.ends_at
+
+
+def point_current_key(outside: Outside, board: Board, now: datetime) -> bool:
+    """Let the board's ``current_key`` name the live key of the season of ``now``; return whether it changed."""
+    if board.current_key is None:
+        return False
+    name = board.current_key.replace("<board>", board.name)
+    for season in seasons.of_board(outside.database, board.name, board):
+        if now in season.bounds and season.state in TAKES_RESULTS:
+            return set_current(outside.redis, name, season.live_key, seen=read_current(outside.redis, name))
+    return False

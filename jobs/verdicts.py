@@ -1,0 +1,49 @@
+"""What a step decides from its facts: act, wait, hold, or find that it is done already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from leaderboard.board import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Do the step's one effect; ``why`` says what it will do, the same in a dry run."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not before ``until``."""
+
+    until: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A person must decide: why, what was found, and what releases it."""
+
+    reason: str
+    detail: str
+    hint: str
+
+
+Verdict = Act | Wait | Held
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a step leaves behind: its result for later steps, and the columns of the season that it sets."""
+
+    result: Mapping[str, Any]
+    figures: str  #: one line for a person
+    definition: Board | None = None
+    live_key: str | None = None
+    sealed_at: datetime | None = None
+    keep_until: datetime | None = None

@@ -1,0 +1,104 @@
+"""The one place where clients are built: PostgreSQL, Redis and the object store, embedded or the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from archive.objects import Store
+from archive.proof import ProofConnection, proof_factory
+from archive.store import open_store
+from config.settings import Runner, Settings
+from jobs.embedded import servers
+from jobs.embedded.home import EmbeddedHome
+from leaderboard.board import Board
+from ledger.database import Database
+from ledger.migrate import migrate
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Everything outside the process that a command works with."""
+
+    settings: Settings
+    database: Database
+    redis: redis.Redis
+    store: Store
+
+    @property
+    def boards(self) -> Mapping[str, Board]:
+        return self.settings.boards
+
+    @property
+    def runner(self) -> Runner:
+        return self.settings.runner
+
+    def connect(self) -> ProofConnection:
+        """Return a new connection for a WATCH, which is never opened a second time."""
+        return ProofConnection(proof_factory(self.redis))
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The URLs in force; they may hold secrets, so they are never shown."""
+
+    redis: str
+    postgres: str
+    store: str
+
+    def __repr__(self) -> str:
+        return "Endpoints(…)"
+
+
+@contextmanager
+def endpoints(settings: Settings, environ: Mapping[str, str]) -> Iterator[Endpoints]:
+    """Yield the configured URLs; without any, start the embedded servers and stop afterwards what was started."""
+    given = settings.servers
+    if given.redis and given.postgres:
+        yield Endpoints(given.redis.get_secret_value(), given.postgres.get_secret_value(), settings.store)
+        return
+    with servers.session(EmbeddedHome.from_environ(environ)) as embedded:
+        migrate(embedded.postgres_url)
+        yield Endpoints(embedded.redis_url, embedded.postgres_url, settings.store)
+
+
+@contextmanager
+def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]:
+    """Yield connected clients and close them afterwards.
+
+    Raises UnavailableError or AccessError for a server that does not answer or refuses.
+    """
+    with endpoints(settings, environ) as urls, _database(settings, urls.postgres) as database:
+        client = redis_client(urls.redis, settings.runner.redis_timeout)
+        try:
+            yield Outside(settings, database, client, open_store(urls.store, environ))
+        finally:
+            client.close()
+
+
+def _database(settings: Settings, url: str) -> Database:
+    runner = settings.runner
+    return Database(
+        url,
+        connect_timeout=runner.postgres_connect_timeout.total_seconds(),
+        statement_timeout=runner.statement_timeout.total_seconds(),
+    )
+
+
+def redis_client(url: str, timeout: timedelta) -> redis.Redis:
+    """Return a client without retries: whether a command may be sent twice is decided where it is sent."""
+    seconds = timeout.total_seconds()
+    client: redis.Redis = redis.Redis.from_url(
+        url,
+        socket_timeout=seconds,
+        socket_connect_timeout=seconds,
+        retry=Retry(NoBackoff(), 0),
+        client_name="finale",
+    )
+    return client

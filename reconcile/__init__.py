@@ -1,0 +1,1 @@
+"""Totals against standings, every player: what nobody is paid without."""
