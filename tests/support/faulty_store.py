@@ -37,6 +37,10 @@ class FaultyStore:
     def get(self, path: str) -> bytes:
         return self._scripted(f"get {path}", lambda: self.inner.get(path), UnavailableError)
 
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        call = f"get_range {path} {start} {length}"
+        return self._scripted(call, lambda: self.inner.get_range(path, start, length), UnavailableError)
+
     def list(self, prefix: str) -> Iterator[StoredObject]:
         yield from self._scripted(f"list {prefix}", lambda: [*self.inner.list(prefix)], UnavailableError)
 
