@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from archive.drain import Page
+from archive.columns import Page
 
 NAMED = 20
 _MOST = 100_000  # differing rows on either side that are held in memory to be matched

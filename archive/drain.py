@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from archive.columns import Page, decode_reply
+from archive.pacing import PAGE_BUDGET, PAGE_ROWS, Pacer
 from archive.proof import ProofConnection
 from archive.refusals import WrongTypeError
 from leaderboard.errors import FinaleError
-
-PAGE_ROWS = 10_000
 
 
 class DrainError(FinaleError):
@@ -24,37 +22,40 @@ class DrainError(FinaleError):
     exit_code = 31
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Consecutive rows in board order: an Arrow binary array of members, and as many float64 scores."""
+def pages(
+    proof: ProofConnection,
+    key: str,
+    *,
+    descending: bool,
+    page_rows: int = PAGE_ROWS,
+    page_budget: timedelta = PAGE_BUDGET,
+) -> Iterator[Page]:
+    """Yield the rows of the live ``key``, which ``proof`` watches, in pages of at most ``page_rows``.
 
-    members: Any
-    scores: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.members)
-
-
-def pages(proof: ProofConnection, key: str, *, descending: bool, page_rows: int = PAGE_ROWS) -> Iterator[Page]:
-    """Yield the rows of the live ``key``, which ``proof`` watches, in pages of ``page_rows`` (the last may be shorter).
-
-    Board order: scores, then member bytes, both descending or both ascending. The next page is requested before this
-    one is decoded. A missing key gives no page. ``proof`` may not be used for anything else before the last page has
-    been taken. That each page fits proves nothing yet: EXEC does. Raises DisturbedError for a page that does not fit
-    because somebody wrote to the key meanwhile, DrainError for one that does not fit all the same.
+    Board order: scores, then member bytes, both descending or both ascending. A page is as large as the server can make
+    in ``page_budget``, and its reply a few MB. The next page is requested before this one is decoded. A missing key
+    gives no page. ``proof`` may not be used for anything else before the last page has been taken. That each page fits
+    proves nothing yet: EXEC does. Raises DisturbedError for a page that does not fit because somebody wrote to the key
+    meanwhile, DrainError for one that does not fit all the same.
     """
     rows = proof.watched.rows.get(key, 0)
+    pacer = Pacer(page_rows, page_budget)
     last: Page | None = None
+    start, size = 0, min(pacer.rows, rows)
     if rows:
-        _request(proof, key, 0, page_rows, descending)
-    for start in range(0, rows, page_rows):
-        following = start + page_rows
+        _request(proof, key, start, size, descending)
+    while start < rows:
+        received = proof.receive_page(size)
+        pacer.came(size, received.size, received.seconds)
+        following = start + size
+        next_size = min(pacer.rows, rows - following)
+        if next_size:
+            _request(proof, key, following, next_size, descending)
+            if pacer.measure:
+                proof.await_page()
         try:
-            reply = proof.read()
-            if following < rows:
-                _request(proof, key, following, page_rows, descending)
-            page = decode(reply)
-            fault = _fault(page, last, min(page_rows, rows - start), descending)
+            page = _decoded(proof.page(size))
+            fault = _fault(page, last, size, descending)
         except (WrongTypeError, ValueError, TypeError) as error:
             fault = str(error)
         if fault:
@@ -65,35 +66,27 @@ def pages(proof: ProofConnection, key: str, *, descending: bool, page_rows: int 
                 detail=fault,
                 hint="check that nothing between here and the server changes replies; nothing was archived",
             )
+        pacer.decoded(size, page.members.nbytes)
         last = page
         yield page
+        start, size = following, next_size
 
 
-def _request(proof: ProofConnection, key: str, start: int, page_rows: int, descending: bool) -> None:
+def _request(proof: ProofConnection, key: str, start: int, rows: int, descending: bool) -> None:
     direction = ("REV",) if descending else ()
-    proof.send("ZRANGE", key, start, start + page_rows - 1, *direction, "WITHSCORES")
+    proof.send("ZRANGE", key, start, start + rows - 1, *direction, "WITHSCORES")
 
 
-def decode(reply: list[Any]) -> Page:
-    """Return a WITHSCORES reply as a page; raise ValueError if it is none.
-
-    RESP2 sends members and the text of scores alternately, RESP3 a pair a row; the text of one score differs between
-    versions of the server and may have an exponent, its double does not (C04, C07).
-    """
-    if reply and isinstance(reply[0], list):
-        members, scores = map(list, zip(*reply, strict=True))
-    else:
-        members, scores = reply[::2], reply[1::2]
-    if len(members) != len(scores):
-        raise ValueError(f"{len(members)} members came with {len(scores)} scores")
-    doubles = np.fromiter(map(float, scores), np.float64, len(scores))
-    return Page(pa.array(members, pa.binary()), doubles)
+def _decoded(reply: Page | Any) -> Page:
+    return reply if isinstance(reply, Page) else decode_reply(reply)
 
 
 def _fault(page: Page, last: Page | None, expected: int, descending: bool) -> str:
     """Return why ``page`` cannot follow ``last``; nothing if it can."""
     if len(page) != expected:
         return f"{expected:,} rows were expected, {len(page):,} came"
+    if np.isnan(page.scores).any():
+        return "one of its scores is no number"
     before, scores = page.scores[:-1], page.scores[1:]
     inverted = before < scores if descending else before > scores
     tied = np.flatnonzero(before == scores)

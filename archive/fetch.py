@@ -29,7 +29,7 @@ def load_seal(store: Store, board: str, season: str, kind: Kind = "standings") -
         raise UnknownNameError(
             f"the {kind} of {board}/{season} are not sealed",
             detail=f"{store.url} has no {path}",
-            hint="finale season list shows how far each season is",
+            hint="finale archive list shows what is",
         ) from None
     seal = Seal.parse(data)
     if seal.path != path:

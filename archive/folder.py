@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import secrets
 import time
@@ -11,11 +12,12 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from archive.objects import ObjectExistsError, ObjectMissingError, StoredObject, check_path
+from archive.objects import ObjectExistsError, ObjectMissingError, StoredObject, check_path, check_range
 from leaderboard.errors import AccessError, FinaleError, OutcomeUnknownError, UnavailableError
 
 INCOMING = ".incoming"
 LITTER_AGE = timedelta(days=1)
+_TRIES = 3
 
 _NO_SUCH_OBJECT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _HINTS = {
@@ -54,13 +56,12 @@ class FolderStore:
         final = self.root / check_path(path)
         try:
             made = [folder for folder in final.parents if not folder.exists()]
-            final.parent.mkdir(parents=True, exist_ok=True)
-            self._incoming.mkdir(exist_ok=True)
+            self._incoming.mkdir(parents=True, exist_ok=True)
             self._sweep_once()
             temporary = self._incoming / f"{os.getpid()}-{secrets.token_hex(8)}"
             try:
                 _write_synced(temporary, data)
-                taken = not _link(temporary, final)
+                taken = not _place(temporary, final)
             finally:
                 with suppress(OSError):
                     temporary.unlink()
@@ -78,6 +79,17 @@ class FolderStore:
         file = self.root / check_path(path)
         try:
             return file.read_bytes()
+        except _NO_SUCH_OBJECT:
+            raise ObjectMissingError(f"{file} does not exist") from None
+        except OSError as error:
+            raise _translated(error, file, "could not be read") from None
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        file = self.root / check_path(path)
+        try:
+            with file.open("rb", buffering=0) as raw:
+                raw.seek(start)
+                return check_range(self, path, start, length, _read_whole(raw, length))
         except _NO_SUCH_OBJECT:
             raise ObjectMissingError(f"{file} does not exist") from None
         except OSError as error:
@@ -104,6 +116,7 @@ class FolderStore:
             return
         except OSError as error:
             raise _translated(error, file, "could not be removed") from None
+        self._remove_empty(file.parent)
 
     def _stored(self, file: Path) -> StoredObject | None:
         try:
@@ -114,6 +127,13 @@ class FolderStore:
             raise _translated(error, file, "could not be listed") from None
         modified = datetime.fromtimestamp(status.st_mtime, UTC)
         return StoredObject(file.relative_to(self.root).as_posix(), status.st_size, modified)
+
+    def _remove_empty(self, folder: Path) -> None:
+        """Remove ``folder`` and those above it as far as they are empty: a folder is there for what it holds."""
+        with suppress(OSError):
+            while folder != self.root:
+                folder.rmdir()
+                folder = folder.parent
 
     def _sweep_once(self) -> None:
         if self._swept:
@@ -137,6 +157,27 @@ def _write_synced(file: Path, data: bytes) -> None:
         while rest:
             rest = rest[raw.write(rest) :]
         os.fsync(raw.fileno())
+
+
+def _read_whole(raw: io.FileIO, length: int) -> bytes:
+    """Return the next ``length`` bytes, fewer only at the end of the file."""
+    read = bytearray()
+    while len(read) < length and (more := raw.read(length - len(read))):
+        read += more
+    return bytes(read)
+
+
+def _place(source: Path, target: Path) -> bool:
+    """Link ``source`` to ``target``, making its folder; return whether the place was free."""
+    for remaining in reversed(range(_TRIES)):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return _link(source, target)
+        except FileNotFoundError:
+            # Somebody has just removed the last object beside this one, and so the folder.
+            if not remaining:
+                raise
+    raise AssertionError("the last try returns or raises")
 
 
 def _link(source: Path, target: Path) -> bool:

@@ -29,6 +29,10 @@ class ObjectMissingError(ArchiveMismatchError):
     """Nothing is stored under this path."""
 
 
+class ObjectShortError(ArchiveMismatchError):
+    """The object ends before the bytes that were asked for."""
+
+
 class ObjectDiffersError(ArchiveMismatchError):
     """Other bytes than these are stored under this path; they were left as they are."""
 
@@ -64,6 +68,13 @@ class Store(Protocol):
         """Return the object's bytes; raise ObjectMissingError if there is none."""
         ...
 
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        """Return the ``length`` bytes (at least one) from offset ``start`` on, and read no others.
+
+        Raises ObjectMissingError if there is no object, ObjectShortError if it ends before.
+        """
+        ...
+
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield every object below the folder ``prefix`` (the empty string: all), sorted by path."""
         ...
@@ -78,6 +89,15 @@ def check_path(path: str) -> str:
     if not all(_SEGMENT.fullmatch(segment) for segment in path.split("/")):
         raise InputError(f"{path!r} is no path of a store", hint="use segments of A-Z, a-z, 0-9 and ._=-, joined by /")
     return path
+
+
+def check_range(store: Store, path: str, start: int, length: int, data: bytes) -> bytes:
+    """Return ``data`` if it is the whole range that was asked for; raise ObjectShortError otherwise."""
+    if len(data) != length:
+        raise ObjectShortError(
+            f"{store.url}: {path} ends before byte {start + length:,}", hint="restore it from a backup"
+        )
+    return data
 
 
 def settle(store: Store, path: str, data: bytes) -> bool:

@@ -88,16 +88,18 @@ def encode(table: Any) -> bytes:
         if not field.nullable and table[field.name].null_count:
             raise InputError(f"these rows cannot be archived: {field.name} is empty in one of them")
     file = BytesIO()
-    pq.write_table(
-        table,
-        file,
-        row_group_size=ROW_GROUP_ROWS,
-        compression="zstd",
-        use_dictionary=[name for name in table.column_names if name in _DICTIONARY_COLUMNS],
-        column_encoding=_encodings(table.schema),
-        bloom_filter_options=_bloom(table),
-    )
+    pq.write_table(table, file, row_group_size=ROW_GROUP_ROWS, **writer_options(table.schema, table.num_rows))
     return file.getvalue()
+
+
+def writer_options(schema: Any, rows: int) -> dict[str, Any]:
+    """Return how a file of ``rows`` rows is written, as keywords of pyarrow's Parquet writers."""
+    return {
+        "compression": "zstd",
+        "use_dictionary": [name for name in schema.names if name in _DICTIONARY_COLUMNS],
+        "column_encoding": _encodings(schema),
+        "bloom_filter_options": _bloom(schema, rows),
+    }
 
 
 def _encodings(schema: Any) -> dict[str, str]:
@@ -119,18 +121,36 @@ def _is_text(kind: Any) -> bool:
     return kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 
 
-def _bloom(table: Any) -> dict[str, Any] | None:
-    if _BLOOM_COLUMN not in table.column_names or not table.num_rows:
+def _bloom(schema: Any, rows: int) -> dict[str, Any] | None:
+    if _BLOOM_COLUMN not in schema.names or not rows:
         return None
-    distinct = min(table.num_rows, ROW_GROUP_ROWS)
+    distinct = min(rows, ROW_GROUP_ROWS)
     return {_BLOOM_COLUMN: {"ndv": distinct, "fpp": _BLOOM_FALSE_POSITIVES}}
 
 
-class PartWriter:
-    """Gathers batches of one schema and gives out encoded parts, cut at the same rows however the batches came.
+class Cut:
+    """The rows of one part, not encoded yet."""
+
+    def __init__(self, name: str, batches: list[Any], schema: Any) -> None:
+        self._name = name
+        self._batches = batches
+        self._schema = schema
+
+    def encoded(self) -> tuple[Part, bytes]:
+        """Return the part and its bytes, once: the rows are let go. May run in another thread than the one that cuts.
+
+        Raises what :func:`encode` raises.
+        """
+        table, self._batches = pa.Table.from_batches(self._batches, schema=self._schema), []
+        data = encode(table)
+        return Part(self._name, table.num_rows, len(data), hashlib.sha256(data).hexdigest()), data
+
+
+class PartCutter:
+    """Gathers batches of one schema and cuts them into parts, at the same rows however the batches came.
 
     A part ends after ``part_rows`` rows, or before the row with which its text would pass ``part_bytes``. A season
-    without rows is one part with none. Nothing here touches a store: a part exists only when it is whole.
+    without rows is one part with none.
     """
 
     def __init__(self, schema: Any, part_rows: int = PART_ROWS, part_bytes: int = PART_BYTES) -> None:
@@ -143,8 +163,8 @@ class PartWriter:
         self._bytes = 0
         self._parts = 0
 
-    def add(self, batch: Any) -> list[tuple[Part, bytes]]:
-        """Take a record batch; return the parts that it completes, each with its bytes, in order.
+    def add(self, batch: Any) -> list[Cut]:
+        """Take a record batch; return the parts that it completes, in order.
 
         Raises ValueError if the batch does not have the writer's schema.
         """
@@ -160,8 +180,8 @@ class PartWriter:
                 done.append(self._cut())
         return done
 
-    def finish(self) -> list[tuple[Part, bytes]]:
-        """Return the last part, with its bytes; nothing if all rows have been given out already."""
+    def finish(self) -> list[Cut]:
+        """Return the last part; nothing if all rows have been given out already."""
         return [self._cut()] if self._rows or not self._parts else []
 
     def _room_for(self, batch: Any) -> int:
@@ -183,9 +203,29 @@ class PartWriter:
         self._rows += batch.num_rows
         self._bytes += int(self._widths(batch).sum())
 
-    def _cut(self) -> tuple[Part, bytes]:
-        data = encode(pa.Table.from_batches(self._batches, schema=self._schema))
-        part = Part(part_name(self._parts), self._rows, len(data), hashlib.sha256(data).hexdigest())
+    def _cut(self) -> Cut:
+        cut = Cut(part_name(self._parts), self._batches, self._schema)
         self._batches, self._rows, self._bytes = [], 0, 0
         self._parts += 1
-        return part, data
+        return cut
+
+
+class PartWriter:
+    """Gathers batches of one schema and gives out encoded parts, cut as :class:`PartCutter` cuts them.
+
+    Nothing here touches a store: a part exists only when it is whole.
+    """
+
+    def __init__(self, schema: Any, part_rows: int = PART_ROWS, part_bytes: int = PART_BYTES) -> None:
+        self._cutter = PartCutter(schema, part_rows, part_bytes)
+
+    def add(self, batch: Any) -> list[tuple[Part, bytes]]:
+        """Take a record batch; return the parts that it completes, each with its bytes, in order.
+
+        Raises ValueError if the batch does not have the writer's schema.
+        """
+        return [cut.encoded() for cut in self._cutter.add(batch)]
+
+    def finish(self) -> list[tuple[Part, bytes]]:
+        """Return the last part, with its bytes; nothing if all rows have been given out already."""
+        return [cut.encoded() for cut in self._cutter.finish()]

@@ -6,10 +6,12 @@ health check and then executes without the WATCH.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +22,8 @@ from redis.connection import AbstractConnection
 from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
+from archive.columns import Page
+from archive.parser import ColumnParser
 from archive.refusals import WrongTypeError, refused, refused_hello, unanswered
 from leaderboard.errors import FinaleError, OutcomeUnknownError, UnavailableError
 
@@ -45,6 +49,14 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
+class Received:
+    """The bytes of a page that have come, and the seconds that the server took for it; None where nobody can tell."""
+
+    size: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Watched:
     """What was true when the WATCH was answered: the identity, and the rows of each live key that exists."""
 
@@ -64,7 +76,7 @@ def proof_factory(client: redis.Redis) -> Connect:
         for name, value in pool.connection_kwargs.items()
         if not name.startswith(("maint_", "orig_", "oss_", "retry"))
     }
-    kwargs |= {"health_check_interval": 0, "decode_responses": False}
+    kwargs |= {"health_check_interval": 0, "decode_responses": False, "parser_class": ColumnParser}
     if "maint_notifications_config" in pool.connection_kwargs:
         kwargs["maint_notifications_config"] = MaintNotificationsConfig(enabled=False)
     once = _once(pool.connection_class)
@@ -85,6 +97,10 @@ def _once(base: type[AbstractConnection]) -> type[AbstractConnection]:
             self._opened = True
             return sock
 
+        @property
+        def columns(self) -> ColumnParser:
+            return self._parser  # type: ignore[no-any-return]  # the class that proof_factory asks for
+
     Once.__name__ = Once.__qualname__ = f"Once{base.__name__}"
     return Once
 
@@ -100,6 +116,8 @@ class ProofConnection:
         self._connection = connect()
         self._pending: list[str] = []
         self._watched: Watched | None = None
+        self._sent = 0.0
+        self._round_trip = inf
         try:
             self._connection.connect()
         except driver.ResponseError as error:
@@ -172,13 +190,49 @@ class ProofConnection:
         except BaseException:
             self.close()
             raise
+        self._sent = time.monotonic()
         self._pending.append(str(args[0]))
 
     def read(self) -> Any:
         """Return the reply to the oldest command not yet read."""
-        command = self._pending.pop(0)
+        return self._answer(self._pending.pop(0), lambda: self._connection.read_response(disable_decoding=True))
+
+    def await_page(self) -> None:
+        """Wait until the reply to the oldest command begins, so that its time is known to :meth:`receive_page`."""
+        self._answer(self._pending[0], self._connection.columns.await_reply)
+
+    def receive_page(self, rows: int) -> Received:
+        """Read the bytes of the oldest reply, that to a ZRANGE … WITHSCORES of ``rows`` rows; :meth:`page` decodes it.
+
+        One command may be sent between the two, so that the server works meanwhile.
+        """
+        arrival = self._answer(self._pending[0], lambda: self._connection.columns.receive_page(rows))
+        if arrival.at is None:
+            return Received(arrival.size, None)
+        # What a command that costs the server nothing takes is the way there and back.
+        return Received(arrival.size, max(arrival.at - self._sent - self._round_trip, 0.0))
+
+    def page(self, rows: int) -> Page | Any:
+        """Return what was received: a page, or the reply as :meth:`read` gives it where it is no page of columns."""
+
+        def take() -> Any:
+            page = self._connection.columns.take_page(rows)
+            return self._connection.read_response(disable_decoding=True) if page is None else page
+
+        return self._answer(self._pending.pop(0), take)
+
+    def command(self, *args: Argument) -> Any:
+        """Send one command and return its reply."""
+        if self._pending:
+            raise RuntimeError(f"the replies to {', '.join(self._pending)} are not read yet")
+        self.send(*args)
+        reply = self.read()
+        self._round_trip = min(self._round_trip, time.monotonic() - self._sent)
+        return reply
+
+    def _answer(self, command: str, read: Callable[[], Any]) -> Any:
         try:
-            return self._connection.read_response(disable_decoding=True)
+            return read()
         except _ANSWERS as error:
             raise refused(error, self.address, command) from None
         except (driver.RedisError, OSError) as error:
@@ -188,13 +242,6 @@ class ProofConnection:
             # A read that was broken off leaves half a reply behind.
             self.close()
             raise
-
-    def command(self, *args: Argument) -> Any:
-        """Send one command and return its reply."""
-        if self._pending:
-            raise RuntimeError(f"the replies to {', '.join(self._pending)} are not read yet")
-        self.send(*args)
-        return self.read()
 
     def forget_pending(self) -> None:
         """Read, and drop, the replies that are still under way."""

@@ -42,24 +42,32 @@ def player(store: Store, board: str, season: str, player_id: bytes) -> dict[str,
     """
     seal = load_seal(store, board, season)
     for part in seal.facts.parts:
-        file = sealed_file(store, seal, part)
-        for group in range(file.num_row_groups):
-            if not _may_hold(file, group, player_id):
-                continue
-            ids = file.read_row_group(group, columns=["player_id"])["player_id"].cast(pa.binary())
-            at = pc.index(ids, pa.scalar(player_id, pa.binary())).as_py()
-            if at >= 0:
-                row: dict[str, Any] = file.read_row_group(group).slice(at, 1).to_pylist()[0]
-                return row
+        row = find_row(sealed_file(store, seal, part), player_id)
+        if row is not None:
+            return row
     return None
 
 
-def _may_hold(file: Any, group: int, player_id: bytes) -> bool:
-    column = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("player_id"))
+def find_row(file: Any, player_id: bytes) -> dict[str, Any] | None:
+    """Return the player's row in a part, given as a pyarrow ParquetFile, as a dictionary of its columns, or None."""
+    at_column = file.schema_arrow.get_field_index("player_id")
+    for group in range(file.num_row_groups):
+        if not may_hold(file.metadata.row_group(group).column(at_column), player_id):
+            continue
+        ids = file.read_row_group(group, columns=["player_id"])["player_id"].cast(pa.binary())
+        at = pc.index(ids, pa.scalar(player_id, pa.binary())).as_py()
+        if at >= 0:
+            row: dict[str, Any] = file.read_row_group(group).slice(at, 1).to_pylist()[0]
+            return row
+    return None
+
+
+def may_hold(column: Any, value: bytes) -> bool:
+    """Return false if the statistics of a row group's ``column`` (its pyarrow metadata) exclude ``value``."""
     statistics = column.statistics
     if statistics is None or not statistics.has_min_max:
         return True
-    return _bytes(statistics.min) <= player_id <= _bytes(statistics.max)
+    return _bytes(statistics.min) <= value <= _bytes(statistics.max)
 
 
 def _bytes(value: str | bytes) -> bytes:

@@ -6,14 +6,17 @@ handed the sealed rows and digest as plain values and never looks at the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal
 
 from archive.changes import compare
+from archive.columns import Page
 from archive.digest import StandingDigest
-from archive.drain import PAGE_ROWS, pages
+from archive.drain import pages
+from archive.pacing import PAGE_BUDGET, PAGE_ROWS
 from archive.proof import Argument, DisturbedError, ProofConnection
 from archive.seal import KeyFacts
 from leaderboard.errors import FinaleError, LeaseLostError, SeasonHeldError
@@ -64,6 +67,7 @@ def remove(
     archived: Callable[[], Iterable[Any]],
     expiry: Expiry | None = None,
     page_rows: int = PAGE_ROWS,
+    page_budget: timedelta = PAGE_BUDGET,
 ) -> Removal:
     """UNLINK the live key and its helpers, or leave it to ``expiry``, if it is what was sealed and we hold the fence.
 
@@ -82,7 +86,10 @@ def remove(
         try:
             if present:
                 _check_free(proof, expiry)
-                _check_equal(proof, sealed, descending, archived, page_rows)
+                live = partial(
+                    pages, proof, sealed.key, descending=descending, page_rows=page_rows, page_budget=page_budget
+                )
+                _check_equal(live, sealed, descending, archived)
             proof.exec(*effects)
         except DisturbedError:
             _check_fence(proof, fence, needed=present)
@@ -124,16 +131,15 @@ def _check_free(proof: ProofConnection, expiry: Expiry | None) -> None:
 
 
 def _check_equal(
-    proof: ProofConnection, sealed: KeyFacts, descending: bool, archived: Callable[[], Iterable[Any]], page_rows: int
+    live: Callable[[], Iterator[Page]], sealed: KeyFacts, descending: bool, archived: Callable[[], Iterable[Any]]
 ) -> None:
     digest = StandingDigest()
-    for page in pages(proof, sealed.key, descending=descending, page_rows=page_rows):
+    for page in live():
         digest.update(page.members, page.scores)
     if (digest.rows, digest.hexdigest()) == (sealed.rows, sealed.digest):
         return
-    live = pages(proof, sealed.key, descending=descending, page_rows=page_rows)
     try:
-        told = str(compare(live, archived(), descending=descending))
+        told = str(compare(live(), archived(), descending=descending))
     except DisturbedError:
         told = "it is still being written to"
     raise KeyChangedError(

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from archive.drain import PAGE_ROWS, pages
-from archive.layout import parse_part, staging_dir
-from archive.parts import PART_ROWS, Part, PartWriter
+from archive.columns import Page
+from archive.drain import pages
+from archive.layout import staging_dir
+from archive.pacing import PAGE_BUDGET, PAGE_ROWS
+from archive.parts import PART_ROWS, PartCutter
 from archive.proof import DisturbedError, ProofConnection
 from archive.seal import StandingFacts
 from archive.standing import Standing
-from archive.store import Store, settle
+from archive.store import Store
+from archive.uploads import Uploads
 from leaderboard.board import Board
-from leaderboard.errors import FinaleError, SeasonHeldError
+from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Bounds
 
-_IN_FLIGHT = 2  # parts held in memory while they are put
 _LONGEST_PAUSE = 10  # seconds
 
 
@@ -57,6 +57,7 @@ def take(
     attempt: Callable[[int], str],
     tries: int = 5,
     page_rows: int = PAGE_ROWS,
+    page_budget: timedelta = PAGE_BUDGET,
     part_rows: int = PART_ROWS,
     pause: Callable[[float], None] = time.sleep,
     progress: Callable[[int, int], None] | None = None,
@@ -75,12 +76,20 @@ def take(
 
     def once() -> Snapshot:
         number = next(numbers)
-        uploads = _Uploads(store, source, attempt(number))
-        with uploads:
+        name = attempt(number)
+        with Uploads(store, staging_dir(source.board.name, source.bounds.id, name)) as uploads:
             with connect() as proof:
-                standing, existed = _read(proof, source, uploads, page_rows, part_rows, progress)
+                total = proof.watch(source.key).rows.get(source.key)
+                live = pages(
+                    proof,
+                    source.key,
+                    descending=source.board.descending,
+                    page_rows=page_rows,
+                    page_budget=page_budget,
+                )
+                standing = _stage(proof, live, total or 0, source, uploads, part_rows, progress)
             parts = uploads.finish()
-        return Snapshot(standing.facts(uploads.attempt, parts), existed, number - 1)
+        return Snapshot(standing.facts(name, parts), total is not None, number - 1)
 
     retrying = Retrying(
         retry=retry_if_exception_type(DisturbedError),
@@ -99,69 +108,28 @@ def take(
         ) from None
 
 
-def _read(
+def _stage(
     proof: ProofConnection,
+    live: Iterable[Page],
+    total: int,
     source: Source,
-    uploads: _Uploads,
-    page_rows: int,
+    uploads: Uploads,
     part_rows: int,
     progress: Callable[[int, int], None] | None,
-) -> tuple[Standing, bool]:
+) -> Standing:
+    """Return the standing of the ``live`` pages, ``total`` rows, once they are proved and given to ``uploads``."""
     standing = Standing(source.board, source.bounds, source.key)
-    writer = PartWriter(standing.schema, part_rows)
-    watched = proof.watch(source.key)
-    total = watched.rows.get(source.key, 0)
+    cutter = PartCutter(standing.schema, part_rows)
     rows = 0
-    for page in pages(proof, source.key, descending=source.board.descending, page_rows=page_rows):
+    for page in live:
         rows += len(page)
         if progress:
             progress(rows, total)
         if rows == total:
             # At once: whatever is still to be encoded and put must not keep the window open.
             proof.exec()
-        uploads.put(writer.add(standing.add(page)))
+        uploads.put(cutter.add(standing.add(page)))
     if not total:
         proof.exec()
-    uploads.put(writer.finish())
-    return standing, source.key in watched.rows
-
-
-class _Uploads:
-    """Puts of one attempt's parts, a few at a time, in a folder of its own; thrown away if the block fails."""
-
-    def __init__(self, store: Store, source: Source, attempt: str) -> None:
-        self.attempt = attempt
-        self._store = store
-        self._folder = staging_dir(source.board.name, source.bounds.id, attempt)
-        self._pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="finale-put")
-        self._running: deque[Future[bool]] = deque()
-        self._parts: list[Part] = []
-
-    def __enter__(self) -> _Uploads:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        if isinstance(error, Exception):
-            self._throw_away()
-
-    def put(self, parts: list[tuple[Part, bytes]]) -> None:
-        """Start to put ``parts``; wait, and raise what an earlier put raised, while too many are under way."""
-        for part, data in parts:
-            if len(self._running) == _IN_FLIGHT:
-                self._running.popleft().result()
-            self._running.append(self._pool.submit(settle, self._store, f"{self._folder}/{part.name}", data))
-            self._parts.append(part)
-
-    def finish(self) -> tuple[Part, ...]:
-        """Wait until all parts are stored; return them."""
-        while self._running:
-            self._running.popleft().result()
-        return tuple(self._parts)
-
-    def _throw_away(self) -> None:
-        # What cannot be removed now lies where no reader globs, and is swept by age.
-        with suppress(FinaleError):
-            for found in self._store.list(self._folder):
-                if parse_part(found.path):
-                    self._store.delete(found.path)
+    uploads.put(cutter.finish())
+    return standing

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from archive.columns import Page
 from archive.digest import StandingDigest
-from archive.drain import Page
 from archive.parts import Part, standings_schema
 from archive.seal import KeyFacts, StandingFacts
 from leaderboard.board import Board

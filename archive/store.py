@@ -19,9 +19,11 @@ from archive.objects import (
     ObjectDiffersError,
     ObjectExistsError,
     ObjectMissingError,
+    ObjectShortError,
     Store,
     StoredObject,
     check_path,
+    check_range,
     settle,
 )
 from leaderboard.errors import AccessError, ConfigError, FinaleError, OutcomeUnknownError, UnavailableError
@@ -34,6 +36,7 @@ __all__ = [
     "ObjectDiffersError",
     "ObjectExistsError",
     "ObjectMissingError",
+    "ObjectShortError",
     "ObjectStore",
     "Store",
     "StoredObject",
@@ -105,6 +108,15 @@ class ObjectStore:
             return obstore.get(self._reads, self._key(path)).bytes().to_bytes()
         except (BaseError, OSError) as error:
             self._raise(error, path)
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        try:
+            found = obstore.get_range(self._reads, self._key(path), start=start, length=length)
+        except (BaseError, OSError) as error:
+            if _status(error) == "416" or "Invalid range: " in str(error):
+                return check_range(self, path, start, length, b"")
+            self._raise(error, path)
+        return check_range(self, path, start, length, found.to_bytes())
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         key = self._key(prefix.rstrip("/")) if prefix else self._prefix

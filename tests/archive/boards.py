@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import redis
 from hypothesis import strategies as st
 
-from archive.drain import Page, pages
+from archive.columns import Page
+from archive.drain import pages
 from archive.proof import ProofConnection, proof_factory
 from archive.snapshot import Snapshot
 from archive.store import Store

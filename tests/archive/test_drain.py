@@ -11,8 +11,9 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from archive.columns import decode_reply
 from archive.digest import StandingDigest
-from archive.drain import DrainError, decode, pages
+from archive.drain import DrainError, pages
 from archive.proof import DisturbedError, ProofConnection, proof_factory
 from tests.archive.boards import (
     KEY,
@@ -155,17 +156,11 @@ class Altered(ProofConnection):
         super().__init__(proof_factory(client))
         self._alter, self._pages = alter, 0
 
-    def send(self, *args: Any) -> None:
-        super().send(*args)
-        self._last = args[0]
-
-    def read(self) -> Any:
-        reply = super().read()
-        if isinstance(reply, list) and len(reply) > 3:
-            self._pages += 1
-            if self._pages == 2:
-                return self._alter(reply)
-        return reply
+    def page(self, rows: int) -> Any:
+        page = super().page(rows)
+        self._pages += 1
+        pairs: list[Any] = [list(row) for row in rows_of([page])]
+        return self._alter(pairs) if self._pages == 2 else page
 
 
 @pytest.mark.parametrize(
@@ -195,12 +190,12 @@ def test_a_page_that_does_not_fit_stops_the_drain(redis_url: str, alter: Any) ->
 def test_an_odd_flat_reply_is_no_page() -> None:
     """A flat reply in which a score is missing is refused."""
     with pytest.raises(ValueError, match="2 members came with 1 scores"):
-        decode([b"a", b"1", b"b"])
+        decode_reply([b"a", b"1", b"b"])
 
 
 def test_c05_scores_are_doubles_never_whole_numbers() -> None:
     """C05: exponents, fractions and infinities are read as the doubles they are, in both protocols."""
     texts = [b"1e+17", b"1.5", b"inf", b"3.2999999999999998"]
-    flat = rows_of([decode([part for text in texts for part in (b"m", text)])])
-    pairs = rows_of([decode([[b"m", float(text)] for text in texts])])
+    flat = rows_of([decode_reply([part for text in texts for part in (b"m", text)])])
+    pairs = rows_of([decode_reply([[b"m", float(text)] for text in texts])])
     assert flat == pairs == [(b"m", 1e17), (b"m", 1.5), (b"m", float("inf")), (b"m", 3.3)]

@@ -1,0 +1,133 @@
+"""What is sealed: every seal in the store, and which of them have their parts in place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from archive.layout import KINDS, parse_seal, seal_path, seals_dir
+from archive.objects import Store
+from archive.seal import Seal, sha256
+from leaderboard.errors import ArchiveMismatchError, UnknownNameError
+
+_AT_ONCE = 8  # requests: a bucket answers each after some 30 ms
+_CORRECTION = re.compile(r"seals/[^/]+/[^/]+/correction-\d+\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A seal, and the SHA-256 of its bytes, by which the next in the chain names it."""
+
+    seal: Seal
+    sha256: str
+
+    @property
+    def size(self) -> int:
+        """The bytes of all parts."""
+        return sum(part.size for part in self.seal.facts.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a list shows of the seal, as plain JSON values and times."""
+        seal = self.seal
+        return {
+            "board": seal.board_name,
+            "season": seal.bounds.id,
+            "kind": seal.kind,
+            "rows": seal.facts.rows,
+            "parts": len(seal.facts.parts),
+            "bytes": self.size,
+            "sealed_at": seal.sealed_at,
+            "number": seal.chain.number,
+            "sha256": self.sha256,
+            "path": seal.path,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All seals by board, number in the chain and kind.
+
+    ``faults`` tells, a line each, which files in a seal's place hold none. ``corrections`` are the paths of seals of
+    corrections, which this version knows by name only.
+    """
+
+    seals: tuple[Sealed, ...]
+    faults: tuple[str, ...]
+    corrections: tuple[str, ...]
+
+    def check(self) -> None:
+        """Raise ArchiveMismatchError if a seal could not be read."""
+        if self.faults:
+            raise ArchiveMismatchError(
+                "not every seal can be read", detail="; ".join(self.faults), hint="restore these files from a backup"
+            )
+
+
+def read_catalog(store: Store, board: str | None = None) -> Catalog:
+    """Return every seal of the store, or of one board; files with names that are no seal's are passed over.
+
+    Raises UnknownNameError for a ``board`` that has none.
+    """
+    paths = [stored.path for stored in store.list("seals" if board is None else seals_dir(board))]
+    if board is not None and not any(map(parse_seal, paths)):
+        raise UnknownNameError(
+            f"nothing of board {board!r} is sealed", detail=store.url, hint="finale archive list shows what is"
+        )
+    return _catalog(store, paths)
+
+
+def season_catalog(store: Store, board: str, season: str) -> Catalog:
+    """Return the seals of one season; raise UnknownNameError if its standings have none."""
+    paths = [stored.path for stored in store.list(seals_dir(board))]
+    places = {path: parse_seal(path) for path in paths}
+    if seal_path(board, season, "standings") not in places:
+        raise UnknownNameError(
+            f"{board}/{season} is not sealed", detail=store.url, hint="finale archive list shows what is"
+        )
+    return _catalog(store, [path for path, place in places.items() if place and place.season == season])
+
+
+def _catalog(store: Store, paths: list[str]) -> Catalog:
+    wanted = [path for path in paths if parse_seal(path)]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="finale-seals") as pool:
+        found = list(pool.map(lambda path: _read(store, path), wanted))
+    seals = [one for one in found if isinstance(one, Sealed)]
+    return Catalog(
+        seals=tuple(sorted(seals, key=_order)),
+        faults=tuple(one for one in found if isinstance(one, str)),
+        corrections=tuple(path for path in paths if _CORRECTION.fullmatch(path)),
+    )
+
+
+def unpublished(store: Store, seals: Iterable[Sealed]) -> dict[str, str]:
+    """Return, by the path of its seal, what is missing of a season that is not in place whole; empty if all are.
+
+    A part is in place if it has the sealed size: nothing is read. A season that has just been sealed is still being
+    copied.
+    """
+    sizes = {stored.path: stored.size for kind in KINDS for stored in store.list(kind)}
+    missing = {}
+    for one in seals:
+        seal = one.seal
+        absent = [part.name for part in seal.facts.parts if sizes.get(f"{seal.place}/{part.name}") != part.size]
+        if absent:
+            missing[seal.path] = f"{seal.place} has not {', '.join(absent)} as sealed"
+    return missing
+
+
+def _order(one: Sealed) -> tuple[str, int, str, int]:
+    return one.seal.board_name, one.seal.chain.number, one.seal.bounds.id, KINDS.index(one.seal.kind)
+
+
+def _read(store: Store, path: str) -> Sealed | str:
+    data = store.get(path)
+    try:
+        seal = Seal.parse(data)
+    except ArchiveMismatchError as error:
+        return f"{path}: {error.message}{f' ({error.detail})' if error.detail else ''}"
+    if seal.path != path:
+        return f"{path} holds the seal of the {seal.name}"
+    return Sealed(seal, sha256(data))

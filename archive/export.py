@@ -1,0 +1,118 @@
+"""A sealed season as one file for other programs: CSV or Parquet, whole or not at all, over nothing by accident."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from archive.fetch import load_seal, read_parts_checked, sealed_file
+from archive.layout import Kind
+from archive.objects import Store
+from archive.parts import ROW_GROUP_ROWS, writer_options
+from archive.seal import Seal
+from leaderboard.errors import AccessError, FinaleError, InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written: where, how many rows, how many bytes."""
+
+    path: Path
+    rows: int
+    size: int
+
+
+def export(
+    store: Store, board: str, season: str, target: Path, *, kind: Kind = "standings", force: bool = False
+) -> Exported:
+    """Write a sealed season's rows to ``target``, a ``.csv`` or ``.parquet`` file, and return what was written.
+
+    CSV has a header; ids of binary boards are lower-case hex, times are UTC with a Z, what is not known is empty. The
+    file appears whole, under its name only when it is done, and replaces another only with ``force``.
+
+    Raises InputError for another suffix and for a file that exists, AccessError if the file system refuses,
+    UnknownNameError if the season is not sealed, ArchiveMismatchError if a part is not as sealed.
+    """
+    write = _WRITERS.get(target.suffix.lower())
+    if write is None:
+        raise InputError(f"{target} ends in neither .csv nor .parquet", hint="name the file after what it shall be")
+    if target.exists() and not force:
+        raise _exists(target)
+    seal = load_seal(store, board, season, kind)
+    with _appearing(target, force) as file:
+        write(file, store, seal)
+        size = file.tell()
+    return Exported(target, seal.facts.rows, size)
+
+
+def _write_csv(file: BinaryIO, store: Store, seal: Seal) -> None:
+    with csv.CSVWriter(file, _textual(_schema(store, seal).empty_table()).schema) as writer:
+        for batch in read_parts_checked(store, seal):
+            writer.write(_textual(pa.Table.from_batches([batch])))
+
+
+def _write_parquet(file: BinaryIO, store: Store, seal: Seal) -> None:
+    schema = _schema(store, seal)
+    with pq.ParquetWriter(file, schema, **writer_options(schema, seal.facts.rows)) as writer:
+        for part in seal.facts.parts:
+            # A part is read and written at once: writing its batches one by one would make tiny row groups.
+            writer.write_table(sealed_file(store, seal, part).read(), row_group_size=ROW_GROUP_ROWS)
+
+
+_WRITERS: dict[str, Callable[[BinaryIO, Store, Seal], None]] = {".csv": _write_csv, ".parquet": _write_parquet}
+
+
+def _schema(store: Store, seal: Seal) -> Any:
+    return sealed_file(store, seal, seal.facts.parts[0]).schema_arrow
+
+
+def _textual(table: Any) -> Any:
+    """Return ``table`` with bytes as hex, since CSV is text."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type):
+            hexed = pa.array([value.hex() for value in table[field.name].to_pylist()], pa.string())
+            table = table.set_column(at, field.name, hexed)
+    return table
+
+
+@contextmanager
+def _appearing(target: Path, force: bool) -> Iterator[BinaryIO]:
+    """Yield a file to be written that becomes ``target`` once the block ends well; otherwise nothing is left."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        try:
+            with temporary.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if force:
+                temporary.replace(target)
+            else:
+                # A link, unlike a rename, is refused where something has come to stand meanwhile.
+                target.hardlink_to(temporary)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+    except FinaleError:
+        raise
+    except FileExistsError:
+        raise _exists(target) from None
+    except OSError as error:
+        raise AccessError(
+            f"{target} could not be written",
+            detail=error.strerror or type(error).__name__,
+            hint="choose another place; without hard links, --force is needed",
+        ) from None
+
+
+def _exists(target: Path) -> InputError:
+    return InputError(f"{target} exists already", hint="choose another name, or say --force to replace it")

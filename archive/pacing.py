@@ -1,0 +1,58 @@
+"""How many rows the next page asks for, so that players hardly notice: a budget of server time, within bounds."""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import timedelta
+
+PAGE_ROWS = 10_000
+PAGE_BUDGET = timedelta(milliseconds=2)
+PAGE_BYTES = 4 * 2**20
+_FIRST_ROWS = 500  # nothing is known yet: 32 MB of members of 64 KB
+_LEAST_ROWS = 100
+_GROWTH = 2
+_REMEMBERED = 5  # measured pages
+_UNMEASURED = 16  # pages in a row, after which one is measured on purpose
+
+
+class Pacer:
+    """The size of the next page, from what the pages before it took.
+
+    A server that is busy with other commands, and a network that is, only ever make a page look dearer than it is.
+    So the cheapest of the last few tells what a row costs the server. ``most`` bounds the rows, ``budget`` the time in
+    which the server, busy with a page, serves nobody else; a page's bytes are bounded by the width of the rows before.
+    """
+
+    def __init__(self, most: int, budget: timedelta) -> None:
+        self._most = most
+        self._budget = budget.total_seconds()
+        self._costs: deque[float] = deque(maxlen=_REMEMBERED)
+        self._unmeasured = 0
+        self._width = 1.0
+        self._rows = min(_FIRST_ROWS, most)
+
+    @property
+    def rows(self) -> int:
+        """How many rows to ask for next, at least one."""
+        return max(1, min(self._rows, int(PAGE_BYTES / self._width)))
+
+    @property
+    def measure(self) -> bool:
+        """Whether the next page should be waited for at once: too many before it came while nobody looked."""
+        return self._unmeasured >= _UNMEASURED
+
+    def came(self, rows: int, size: int, seconds: float | None) -> None:
+        """Take note of a page: its rows and bytes, and the server time it took (None: not known)."""
+        self._width = max(size / rows, self._width / _GROWTH, 1.0)
+        if seconds is None:
+            self._unmeasured += 1
+            return
+        self._unmeasured = 0
+        self._costs.append(max(seconds / rows, 1e-9))
+        affordable = int(self._budget / min(self._costs))
+        most = min(self._most, _GROWTH * max(rows, _LEAST_ROWS))
+        self._rows = min(max(affordable, _LEAST_ROWS), most)
+
+    def decoded(self, rows: int, size: int) -> None:
+        """Take note of the bytes of a page that was decoded; more than came first, if hiredis had to read on."""
+        self._width = max(self._width, size / rows)

@@ -1,0 +1,136 @@
+"""What the servers hold after a run, without times, fences and attempts, which differ between good runs too."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import psycopg
+import redis
+from psycopg.rows import dict_row
+
+from archive.store import open_store
+
+_QUERIES = {
+    "seasons": "select board, season, state, starts_at, ends_at, closes_at, backfill, definition, live_key,"
+    " frozen_at is not null as frozen, sealed_at is not null as sealed, keep_until is not null as kept,"
+    " hold_reason, attempts, last_error from finale.season order by board, season",
+    "steps": "select season_id, step from finale.journal where event = 'done' order by journal_id",
+    "held": "select season_id, detail from finale.journal where event = 'held'",
+    "results": "select season_id, step from finale.step_result order by season_id, step",
+    "totals": "select season_id, player_id, points, reached_at, matches from finale.player_total order by 1, 2",
+    "matches": "select source_id, match_id, player_id, points, played_at from finale.match_result order by 1, 2, 3",
+    "late": "select season_id, match_id, player_id from finale.late_result order by 1, 2, 3",
+    "set aside": "select kind, given from finale.set_aside order by fingerprint",
+    "pending": "select season_id, bucket, player_id from finale.pending order by 1, 2, 3",
+    "grants": "select * from finale.grants order by season_id, grant_id",
+    "payable": "select board, season, grant_id, player_id, rule, item, amount, position, rank from finale.payable"
+    " order by grant_id",
+    "delivered": "select season_id, mode, grants from finale.delivery order by season_id",
+    "blocking": "select season_id from finale.lease where expires_at > clock_timestamp()",
+    "relations": "select relname::text from pg_class where relnamespace = 'finale'::regnamespace order by relname",
+}
+_MAY_DIFFER = ("attempt", "sealed_at", "standings_seal", "software")
+#: What killed writers leave, which no reader globs and which is removed by its age.
+_LITTER = re.compile(r"\.incoming/|staging/[^/]+/canary/")
+
+
+@dataclass(frozen=True)
+class EndState:
+    """``ledger``: rows by query. ``seals``: their content. ``files``: SHA-256 by path. ``keys``: values by key."""
+
+    ledger: dict[str, Any]
+    seals: dict[str, Any]
+    files: dict[str, str]
+    keys: dict[bytes, Any]
+
+    def staged(self) -> list[str]:
+        """Return the paths of what is staged."""
+        return sorted(path for path in self.files if path.startswith("staging/"))
+
+    def without_staging(self) -> EndState:
+        """Return the same without what is staged, which harms nobody."""
+        kept = {path: digest for path, digest in self.files.items() if not path.startswith("staging/")}
+        return replace(self, files=kept)
+
+    def differs(self, other: EndState) -> str:
+        """Return what differs, in a few lines; nothing if nothing does."""
+        found = []
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            found += [
+                f"{field.name} {key!r}: {_short(mine.get(key))} instead of {_short(theirs.get(key))}"
+                for key in sorted(mine.keys() | theirs.keys(), key=repr)
+                if mine.get(key) != theirs.get(key)
+            ]
+        return "\n".join(found)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 600 else f"{text[:600]}… ({len(value)})"
+
+
+def read_end_state(
+    ledger_url: str, redis_url: str, store_url: str, environ: Mapping[str, str] | None = None
+) -> EndState:
+    """Read it. Seals in ledger and store must be the same bytes, and grants must name the standings they came from."""
+    with psycopg.connect(ledger_url, row_factory=dict_row, autocommit=True) as connection:
+        connection.execute("set timezone to 'UTC'")
+        ledger = {name: connection.execute(query).fetchall() for name, query in _QUERIES.items()}
+        rows = connection.execute("select season_id, kind, sha256, body from finale.seal").fetchall()
+    store = _files(store_url, environ or {})
+    return EndState(
+        ledger=ledger,
+        seals=_seals({(row["season_id"], row["kind"]): bytes(row["body"]) for row in rows}, store),
+        files={path: sha256(data).hexdigest() for path, data in store.items() if not path.startswith("seals/")},
+        keys=_keys(redis_url),
+    )
+
+
+def _files(store_url: str, environ: Mapping[str, str]) -> dict[str, bytes]:
+    """Return every object but litter."""
+    parts = urlsplit(store_url)
+    if parts.scheme == "file":
+        root = Path(unquote(parts.path))
+        found = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+        return {name: path.read_bytes() for name, path in found.items() if not _LITTER.match(name)}
+    store = open_store(store_url, environ)
+    paths = [stored.path for stored in store.list("")]
+    return {path: store.get(path) for path in paths if not _LITTER.match(path)}
+
+
+def _seals(committed: dict[tuple[int, str], bytes], store: dict[str, bytes]) -> dict[str, Any]:
+    stored = {path: data for path, data in store.items() if path.startswith("seals/")}
+    assert Counter(stored.values()) == Counter(committed.values()), "the store's seals are not those of the ledger"
+    content = {}
+    for (season, kind), body in committed.items():
+        value = json.loads(body)
+        if kind == "grants":
+            standings = committed[season, "standings"]
+            assert value["standings_seal"] == sha256(standings).hexdigest()
+        content[f"{season} {kind}"] = {key: value[key] for key in value if key not in _MAY_DIFFER} | {
+            "chain": (value["chain"]["number"], value["chain"]["previous"] is None)
+        }
+    return {"paths": sorted(stored), **content}
+
+
+def _keys(redis_url: str) -> dict[bytes, Any]:
+    """Return the content of every key, but of the runner's fence and the appliers' hash only that they are there."""
+    with redis.Redis.from_url(redis_url) as client:
+        found: dict[bytes, Any] = {}
+        for key in sorted(client.keys()):
+            if key.endswith((b":finale:fence", b":finale:applied")):
+                found[key] = "there"
+            elif client.type(key) == b"zset":
+                found[key] = client.zrange(key, 0, -1, withscores=True)
+            else:
+                found[key] = client.get(key)
+        return found
