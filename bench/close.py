@@ -2,8 +2,8 @@
 
     python -m bench.close --players 200000 --rounds 3
 
-One run, one pair of embedded servers, the same data. The floors do none of Finale's work: they say what PostgreSQL needs
-to store the rows and what Redis needs to send the key.
+One run, one pair of embedded servers, the same data. The floors do none of Finale's work: they say what PostgreSQL
+needs to store the rows and what Redis needs to send the key.
 """
 
 from __future__ import annotations

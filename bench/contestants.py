@@ -34,9 +34,7 @@ def floor(path: Path, _folder: Path, _days: int) -> Callable[[], int]:
     def run() -> int:
         for first in range(0, rows, PAGE):
             last = first + PAGE - 1
-            connection.sendall(
-                command(b"ZRANGE", KEY.encode(), b"%d" % first, b"%d" % last, b"REV", b"WITHSCORES")
-            )
+            connection.sendall(command(b"ZRANGE", KEY.encode(), b"%d" % first, b"%d" % last, b"REV", b"WITHSCORES"))
             missing = 4 * min(PAGE, rows - first) + 1
             while missing:
                 missing -= int(np.count_nonzero(view[: connection.recv_into(buffer)] == 10))

@@ -260,8 +260,8 @@ class Board(Strict):
     def with_fixed_of(self, opened: Board) -> Board:
         """Return this board, but with everything that ``opened`` fixed when its season opened.
 
-        Codec, ties, order, aggregate, key, member, points, source, filter and ledger stay, as do the stored bounds with their grace; the rest (keep_live,
-        cleanup, rewards, current_key) follows the configuration until the season closes.
+        Codec, ties, order, aggregate, key, member, points, source, filter and ledger stay, as do the stored bounds with
+        their grace; the rest (keep_live, cleanup, rewards, current_key) follows the configuration until it closes.
         """
         return self.model_copy(update={name: getattr(opened, name) for name in FIXED_AT_OPEN})
 

@@ -10,7 +10,7 @@ _WHOLE = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the length that ``text`` says, in weeks, days, hours, minutes, seconds and milliseconds; raise ValueError otherwise."""
+    """Return the length that ``text`` says, in weeks to milliseconds, largest first; raise ValueError otherwise."""
     match = _WHOLE.fullmatch(text.strip())
     if not match or not any(match.groups()):
         if text.strip() == "0":
