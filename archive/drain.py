@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from archive.columns import Page, decode_reply
+from archive.columns import Page, as_arrow, decode_reply
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS, Pacer
 from archive.proof import ProofConnection
 from archive.refusals import WrongTypeError
@@ -40,41 +42,47 @@ def pages(
     """
     rows = proof.watched.rows.get(key, 0)
     pacer = Pacer(page_rows, page_budget)
-    last: Page | None = None
-    start, size = 0, min(pacer.rows, rows)
-    if rows:
-        _request(proof, key, start, size, descending)
-    while start < rows:
-        received = proof.receive_page(size)
-        pacer.came(size, received.size, received.seconds)
-        following = start + size
-        next_size = min(pacer.rows, rows - following)
-        if next_size:
-            _request(proof, key, following, next_size, descending)
+
+    def request(start: int) -> int:
+        """Ask for the page that begins at ``start``; return its rows, 0 behind the last."""
+        size = min(pacer.rows, rows - start)
+        if size:
+            direction = ("REV",) if descending else ()
+            proof.send("ZRANGE", key, start, start + size - 1, *direction, "WITHSCORES")
             if pacer.measure:
                 proof.await_page()
-        try:
-            page = _decoded(proof.page(size))
-            fault = _fault(page, last, size, descending)
-        except (WrongTypeError, ValueError, TypeError) as error:
-            fault = str(error)
-        if fault:
-            proof.forget_pending()
-            proof.exec()
-            raise DrainError(
-                f"{key} at Redis {proof.address}: the page at position {start + 1:,} does not fit its request",
-                detail=fault,
-                hint="check that nothing between here and the server changes replies; nothing was archived",
-            )
+        return size
+
+    last: Page | None = None
+    start, size = 0, request(0)
+    while size:
+        received = proof.receive_page(size)
+        pacer.came(size, received.size, received.seconds)
+        following = request(start + size) if received.whole else 0
+        page = _page(proof, key, start, size, last, descending)
         pacer.decoded(size, page.members.nbytes)
-        last = page
+        if not received.whole:
+            following = request(start + size)
         yield page
-        start, size = following, next_size
+        last, start, size = page, start + size, following
 
 
-def _request(proof: ProofConnection, key: str, start: int, rows: int, descending: bool) -> None:
-    direction = ("REV",) if descending else ()
-    proof.send("ZRANGE", key, start, start + rows - 1, *direction, "WITHSCORES")
+def _page(proof: ProofConnection, key: str, start: int, size: int, last: Page | None, descending: bool) -> Page:
+    """Return the page received, of ``size`` rows, that follows ``last``; raise what :func:`pages` raises."""
+    try:
+        page = _decoded(proof.page(size))
+        fault = _fault(page, last, size, descending)
+    except (WrongTypeError, ValueError, TypeError) as error:
+        fault = str(error)
+    if fault:
+        proof.forget_pending()
+        proof.exec()
+        raise DrainError(
+            f"{key} at Redis {proof.address}: the page at position {start + 1:,} does not fit its request",
+            detail=fault,
+            hint="check that nothing between here and the server changes replies; nothing was archived",
+        )
+    return page
 
 
 def _decoded(reply: Page | Any) -> Page:
@@ -90,16 +98,18 @@ def _fault(page: Page, last: Page | None, expected: int, descending: bool) -> st
     before, scores = page.scores[:-1], page.scores[1:]
     inverted = before < scores if descending else before > scores
     tied = np.flatnonzero(before == scores)
-    if inverted.any() or not _ordered(page.members.take(tied), page.members.take(tied + 1), descending):
+    if inverted.any() or (tied.size and not _ordered(page.members, tied, descending)):
         return "its rows are not in board order"
     if last is not None and not _follows(_row(page, 0), _row(last, -1), descending):
         return f"its first row {_row(page, 0)} cannot follow {_row(last, -1)}"
     return ""
 
 
-def _ordered(first: Any, second: Any, descending: bool) -> bool:
+def _ordered(members: Any, tied: NDArray[np.int64], descending: bool) -> bool:
     compare = pc.greater if descending else pc.less
-    return bool(pc.all(compare(first, second), min_count=0).as_py())
+    return bool(
+        pc.all(compare(members.take(as_arrow(tied, pa.int64())), members.take(as_arrow(tied + 1, pa.int64())))).as_py()
+    )
 
 
 def _row(page: Page, index: int) -> tuple[float, bytes]:

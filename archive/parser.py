@@ -21,11 +21,13 @@ _PATIENCE = 0.05  # seconds without a byte in the middle of a page, after which 
 class Arrival:
     """A reply, or the first part of it: its bytes, and when its first byte came (``time.monotonic``).
 
-    ``at`` is None where it lay there already when it was looked for, so that nobody knows since when.
+    ``at`` is None where it lay there already when it was looked for, so that nobody knows since when. ``whole`` is
+    false where hiredis will have to read on.
     """
 
     size: int
     at: float | None
+    whole: bool
 
 
 class ColumnParser(_HiredisParser):
@@ -54,7 +56,7 @@ class ColumnParser(_HiredisParser):
         at, self._first = self._first, None
         self._held = found = 0
         if self._reader.has_data():  # hiredis has its beginning
-            return Arrival(0, None)
+            return Arrival(0, None, whole=False)
         late = at is None and not self.can_read(0)
         while found < lines(rows):
             if self._held and not (self._may_be_page(rows) and self.can_read(_PATIENCE)):
@@ -64,14 +66,11 @@ class ColumnParser(_HiredisParser):
                 at, late = time.monotonic(), False
             found += int(np.count_nonzero(np.frombuffer(self._page, np.uint8, new, self._held) == LINE_END))
             self._held += new
-        return Arrival(self._held, at)
+        return Arrival(self._held, at, whole=found >= lines(rows))
 
     def take_page(self, rows: int) -> Page | None:
         """Return the page received, or None if hiredis, which has its bytes then, must be asked for the reply."""
-        data = np.frombuffer(self._page, np.uint8, self._held)
-        ends = np.flatnonzero(data == LINE_END)[: lines(rows)]
-        page = decode_bytes(data, ends, rows) if ends.size == lines(rows) else None
-        used = 0 if page is None else int(ends[-1]) + 1
+        page, used = decode_bytes(np.frombuffer(self._page, np.uint8, self._held), rows) or (None, 0)
         if used < self._held:
             self._reader.feed(bytes(self._page[used : self._held]))
         self._held = 0

@@ -186,11 +186,14 @@ class PartCutter:
 
     def _room_for(self, batch: Any) -> int:
         rows: int = min(batch.num_rows, self._part_rows - self._rows)
-        widths = self._widths(batch.slice(0, rows))
-        if self._bytes + int(widths.sum()) <= self._part_bytes:
+        if self._bytes + self._text_bytes(batch.slice(0, rows)) <= self._part_bytes:
             return rows
+        widths = self._widths(batch.slice(0, rows))
         fitting = int(np.searchsorted(self._bytes + np.cumsum(widths), self._part_bytes, side="right"))
         return fitting if self._rows else max(fitting, 1)
+
+    def _text_bytes(self, batch: Any) -> int:
+        return sum(pc.sum(pc.binary_length(batch.column(index))).as_py() or 0 for index in self._text)
 
     def _widths(self, batch: Any) -> NDArray[np.int64]:
         widths = np.zeros(batch.num_rows, np.int64)
@@ -201,7 +204,7 @@ class PartCutter:
     def _take(self, batch: Any) -> None:
         self._batches.append(batch)
         self._rows += batch.num_rows
-        self._bytes += int(self._widths(batch).sum())
+        self._bytes += self._text_bytes(batch)
 
     def _cut(self) -> Cut:
         cut = Cut(part_name(self._parts), self._batches, self._schema)

@@ -10,25 +10,18 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from math import inf
 from types import TracebackType
 from typing import Any
 
-import redis
 from redis import exceptions as driver
-from redis.backoff import NoBackoff
-from redis.connection import AbstractConnection
-from redis.maint_notifications import MaintNotificationsConfig
-from redis.retry import Retry
 
 from archive.columns import Page
-from archive.parser import ColumnParser
+from archive.once import Connect
 from archive.refusals import WrongTypeError, refused, refused_hello, unanswered
 from leaderboard.errors import FinaleError, OutcomeUnknownError, UnavailableError
 
 Argument = str | bytes | int | float
-Connect = Callable[[], Any]  # makes a redis-py connection; their classes are annotated only in part
 # Replies that redis-py raises as connection errors although the server did answer.
 _ANSWERS = (driver.ResponseError, driver.AuthenticationError, driver.BusyLoadingError)
 
@@ -50,10 +43,15 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """The bytes of a page that have come, and the seconds that the server took for it; None where nobody can tell."""
+    """The bytes of a page that have come, and the seconds that the server took for it; None where nobody can tell.
+
+    Where they are not the ``whole`` of it, nothing more may be asked for before :meth:`ProofConnection.page` has read
+    the rest: hiredis would read what comes behind it too, and keep it.
+    """
 
     size: int
     seconds: float | None
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,47 +60,6 @@ class Watched:
 
     identity: Identity
     rows: dict[str, int]
-
-
-def proof_factory(client: redis.Redis) -> Connect:
-    """Return a maker of connections like those of ``client``, but each connects once and never again.
-
-    Class (TCP, Unix socket, TLS, Sentinel), address, credentials and protocol are the client's; health checks, retries
-    and decoding are not.
-    """
-    pool = client.connection_pool
-    kwargs = {
-        name: value
-        for name, value in pool.connection_kwargs.items()
-        if not name.startswith(("maint_", "orig_", "oss_", "retry"))
-    }
-    kwargs |= {"health_check_interval": 0, "decode_responses": False, "parser_class": ColumnParser}
-    if "maint_notifications_config" in pool.connection_kwargs:
-        kwargs["maint_notifications_config"] = MaintNotificationsConfig(enabled=False)
-    once = _once(pool.connection_class)
-    return lambda: once(**kwargs, retry=Retry(NoBackoff(), 0))
-
-
-@cache
-def _once(base: type[AbstractConnection]) -> type[AbstractConnection]:
-    """Return the subclass of ``base`` whose instances open one socket in their life."""
-
-    class Once(base):  # type: ignore[misc,valid-type]  # the class is the client's, known only at run time
-        _opened = False
-
-        def _connect(self) -> Any:
-            if self._opened:
-                raise driver.ConnectionError("the connection broke, and one that holds a WATCH is never opened again")
-            sock = super()._connect()
-            self._opened = True
-            return sock
-
-        @property
-        def columns(self) -> ColumnParser:
-            return self._parser  # type: ignore[no-any-return]  # the class that proof_factory asks for
-
-    Once.__name__ = Once.__qualname__ = f"Once{base.__name__}"
-    return Once
 
 
 class ProofConnection:
@@ -204,13 +161,13 @@ class ProofConnection:
     def receive_page(self, rows: int) -> Received:
         """Read the bytes of the oldest reply, that to a ZRANGE … WITHSCORES of ``rows`` rows; :meth:`page` decodes it.
 
-        One command may be sent between the two, so that the server works meanwhile.
+        If they came whole, one command may be sent between the two, so that the server works meanwhile.
         """
         arrival = self._answer(self._pending[0], lambda: self._connection.columns.receive_page(rows))
         if arrival.at is None:
-            return Received(arrival.size, None)
+            return Received(arrival.size, None, arrival.whole)
         # What a command that costs the server nothing takes is the way there and back.
-        return Received(arrival.size, max(arrival.at - self._sent - self._round_trip, 0.0))
+        return Received(arrival.size, max(arrival.at - self._sent - self._round_trip, 0.0), arrival.whole)
 
     def page(self, rows: int) -> Page | Any:
         """Return what was received: a page, or the reply as :meth:`read` gives it where it is no page of columns."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from archive.fetch import fetch_part, place_faults
 from archive.layout import PartPlace, parse_part, season_staging_dir, staging_dir
 from archive.objects import Store, settle
+from archive.parts import Part
 from archive.seal import Seal
 from leaderboard.errors import ArchiveMismatchError
 
@@ -24,9 +27,19 @@ def publish(store: Store, seal: Seal) -> None:
         if path in there:
             fetch_part(store, seal.place, part)
         else:
-            settle(store, path, fetch_part(store, seal.staging, part))
+            settle(store, path, _sealed_part(store, seal, part))
     if faults := place_faults(store, seal):
         raise _refusal(store, seal, faults)
+
+
+def _sealed_part(store: Store, seal: Seal, part: Part) -> bytes:
+    """Return a part from the staging or, if a slower runner has published and swept it meanwhile, from its place."""
+    try:
+        return fetch_part(store, seal.staging, part)
+    except ArchiveMismatchError as error:
+        with suppress(ArchiveMismatchError):
+            return fetch_part(store, seal.place, part)
+        raise error
 
 
 def sweep(store: Store, board: str, season: str, attempt: str) -> int:

@@ -28,6 +28,7 @@ _RIGHTS = (
     "allow the user CLIENT|ID, ROLE, INFO, WATCH, MULTI, EXEC, TYPE, ZCARD, ZRANGE and, for cleaning, "
     "GET, EXISTS, UNLINK, RENAMENX, EXPIRE and WAIT, on the board's keys"
 )
+_EXEC_DENIED = "permissions to run the 'exec' command"  # told as a transaction that was discarded
 
 
 class WrongTypeError(InputError):
@@ -42,7 +43,7 @@ def refused(error: driver.RedisError, address: str, command: str) -> FinaleError
         return AccessError(
             f"Redis at {address} refused the user name or password", hint="check the URL, or the variable it comes from"
         )
-    if isinstance(error, driver.NoPermissionError) or code == "NOPERM":
+    if isinstance(error, driver.NoPermissionError) or code == "NOPERM" or _EXEC_DENIED in text:
         return AccessError(
             f"Redis at {address} does not allow this user the command {command}", detail=text, hint=_RIGHTS
         )

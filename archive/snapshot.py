@@ -10,7 +10,7 @@ from itertools import count
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from archive.columns import Page
+from archive.columns import Page, joined
 from archive.drain import pages
 from archive.layout import staging_dir
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS
@@ -25,6 +25,7 @@ from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Bounds
 
 _LONGEST_PAUSE = 10  # seconds
+_BLOCK_ROWS = 20_000  # rows that are worked on at once, so that short pages cost no more than long ones
 
 
 class SnapshotDisturbedError(SeasonHeldError):
@@ -121,14 +122,18 @@ def _stage(
     standing = Standing(source.board, source.bounds, source.key)
     cutter = PartCutter(standing.schema, part_rows)
     rows = 0
+    waiting: list[Page] = []
     for page in live:
         rows += len(page)
+        waiting.append(page)
         if progress:
             progress(rows, total)
         if rows == total:
             # At once: whatever is still to be encoded and put must not keep the window open.
             proof.exec()
-        uploads.put(cutter.add(standing.add(page)))
+        if rows == total or sum(map(len, waiting)) >= _BLOCK_ROWS:
+            uploads.put(cutter.add(standing.add(joined(waiting))))
+            waiting.clear()
     if not total:
         proof.exec()
     uploads.put(cutter.finish())

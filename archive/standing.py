@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from archive.columns import Page
+from archive.columns import Page, as_arrow
 from archive.digest import StandingDigest
 from archive.parts import Part, standings_schema
 from archive.seal import KeyFacts, StandingFacts
@@ -52,11 +52,18 @@ class Standing:
         if self._first is None:
             self._first = float(page.scores[0])
         self._last = float(page.scores[-1])
-        columns = [positions, ranks, names, points, reached_at, page.scores]
-        return pa.record_batch(
-            [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)],
-            schema=self.schema,
-        )
+        kinds = {field.name: field.type for field in self.schema}
+        columns = [
+            as_arrow(positions, kinds["position"]),
+            as_arrow(ranks, kinds["rank"]),
+            names,
+            as_arrow(points, kinds["points"]),
+            pa.nulls(len(page), kinds["reached_at"])
+            if reached_at is None
+            else as_arrow(reached_at, kinds["reached_at"]),
+            as_arrow(page.scores, kinds["score"]),
+        ]
+        return pa.record_batch(columns, schema=self.schema)
 
     def facts(self, attempt: str, parts: tuple[Part, ...]) -> StandingFacts:
         """Return what a seal tells of all rows so far, staged by ``attempt`` as ``parts``."""
@@ -80,12 +87,12 @@ class Standing:
         raise ForeignMemberError(
             f"{self._place(page, at)} is not UTF-8",
             detail=f'board {self._board.name} has member = "text"',
-            hint='remove or rename that member, or archive the board with member = "binary"',
+            hint="remove or rename that member; a season keeps the kind of member it opened with",
         )
 
     def _decoded(self, page: Page) -> tuple[Any, Any]:
         try:
-            points, reached_at = self._codec.decode_array(page.scores)
+            return self._codec.decode_array(page.scores)
         except InputError as error:
             at = next(index for index, score in enumerate(page.scores.tolist()) if not self._is_own(score))
             raise ForeignMemberError(
@@ -93,9 +100,6 @@ class Standing:
                 detail=error.message,
                 hint="find what else writes to this key, and correct or remove the member",
             ) from None
-        if reached_at is None:
-            return points, pa.nulls(len(page), pa.timestamp("us", tz="UTC"))
-        return points, reached_at.view("datetime64[us]")
 
     def _is_own(self, score: float) -> bool:
         try:
@@ -106,7 +110,12 @@ class Standing:
 
     def _place(self, page: Page, at: int) -> str:
         member = page.members[at].as_py().decode(errors="backslashreplace")
-        return f"{self._key}: member {member!r} at position {self._ranker.rows + at + 1:,} (score {page.scores[at]!r})"
+        position, score = self._ranker.rows + at + 1, float(page.scores[at])
+        return f"{self._key}: member '{member}' at position {position:,} (score {score!r})"
+
+
+def _times(reached_at: NDArray[np.int64] | None, rows: int, kind: Any) -> Any:
+    return pa.nulls(rows, kind) if reached_at is None else as_arrow(reached_at, kind)
 
 
 def _is_text(member: bytes) -> bool:

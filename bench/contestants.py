@@ -86,7 +86,8 @@ def finale(path: Path, folder: Path, days: int) -> Callable[[], int]:
     """Finale's snapshot: WATCH, drain, digest, points and times, ranks, proof, Parquet parts staged in a folder."""
     import redis
 
-    from archive.proof import ProofConnection, proof_factory
+    from archive.once import proof_factory
+    from archive.proof import ProofConnection
     from archive.snapshot import Source, take
     from archive.store import FolderStore
     from bench.sorted_set import BOARD, KEY, season

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from archive.columns import Page
 from archive.drain import pages
-from archive.proof import ProofConnection, proof_factory
+from archive.once import proof_factory
+from archive.proof import ProofConnection
 from archive.snapshot import Snapshot
 from archive.store import Store
 from leaderboard.board import Board

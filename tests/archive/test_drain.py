@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from archive.columns import decode_reply
 from archive.digest import StandingDigest
 from archive.drain import DrainError, pages
-from archive.proof import DisturbedError, ProofConnection, proof_factory
+from archive.once import proof_factory
+from archive.proof import DisturbedError, ProofConnection
 from tests.archive.boards import (
     KEY,
     ODD_MEMBERS,

@@ -10,7 +10,8 @@ import redis
 from redis.connection import Connection, SSLConnection, UnixDomainSocketConnection
 from redis.sentinel import SentinelManagedConnection
 
-from archive.proof import DisturbedError, ProofConnection, proof_factory
+from archive.once import proof_factory
+from archive.proof import DisturbedError, ProofConnection
 from archive.refusals import WrongTypeError, refused_hello
 from leaderboard.errors import AccessError, UnavailableError
 from tests.archive.boards import KEY, connector, drained, fill

@@ -14,7 +14,8 @@ import redis
 
 from archive.changes import NAMED, compare
 from archive.drain import pages
-from archive.proof import DisturbedError, ProofConnection, proof_factory
+from archive.once import proof_factory
+from archive.proof import DisturbedError, ProofConnection
 from archive.removal import Expiry, Fence, KeyChangedError, Removal, remove
 from archive.seal import KeyFacts
 from archive.snapshot import Source, take

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from archive.columns import Page
 from archive.digest import StandingDigest
 from archive.drain import DrainError
-from archive.proof import ProofConnection, proof_factory
+from archive.once import proof_factory
+from archive.proof import ProofConnection
 from archive.snapshot import Snapshot, SnapshotDisturbedError, Source, take
 from archive.standing import ForeignMemberError
 from archive.store import Store, open_store
@@ -249,7 +250,7 @@ def test_c10_a_member_that_is_not_utf8_is_named_on_a_text_board(client: redis.Re
     fill(client)
     client.zadd(KEY, {b"a\xffb": 4.5})
     place = 1 + sum(score > 4.5 for _, score in plain_rows(client))
-    with pytest.raises(ForeignMemberError, match=rf"a\\\\xffb.*position {place} .*not UTF-8"):
+    with pytest.raises(ForeignMemberError, match=rf"a\\xffb.*position {place} .*not UTF-8"):
         snapshot(client, store, board(points="fraction", ledger="none"))
     assert staged(store) == []
     of = board(points="fraction", ledger="none", member="binary")
@@ -268,7 +269,7 @@ def test_c01_c02_a_score_that_the_codec_cannot_have_written_is_named(
         snapshot(client, store)
     assert "'strange'" in str(held.value)
     assert KEY in str(held.value)
-    assert repr(np.float64(score)) in str(held.value)
+    assert f"(score {score!r})" in str(held.value)
     assert staged(store) == []
 
 
