@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from jobs import output
-from jobs.commands import archive, common, configuration, demo, results, season, servers
+from jobs.commands import archive, cleaning, common, configuration, demo, results, season, servers
 from jobs.version import VERSION
 from leaderboard.errors import FinaleError
 
@@ -30,7 +31,7 @@ app.command()(demo.demo)
 app.command()(configuration.calendar)
 app.command()(season.tick)
 app.command()(season.close)
-app.command()(season.clean)
+app.command()(cleaning.clean)
 app.command()(results.standings)
 app.add_typer(season.season, name="season")
 app.add_typer(results.results, name="results")
@@ -71,6 +72,11 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        _debug()
+        reason = error.strerror or type(error).__name__
+        output.err.print(f"[bold red]error:[/] {error.filename or 'the output'} could not be read or written: {reason}")
+        sys.exit(1)
     except Exception as error:  # the last line of defence; what it hides, FINALE_DEBUG=1 shows
         _debug()
         output.err.print(f"[bold red]error:[/] this should not have happened: {type(error).__name__}")
@@ -90,6 +96,9 @@ def _open_standard_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that the locale cannot say is no reason to fail
 
 
 def _debug() -> None:

@@ -13,7 +13,7 @@ from jobs.runner import Observer, Run
 from jobs.verdicts import Act, Held, Verdict, Wait
 from jobs.wiring import Outside
 from leaderboard.calendar import season_called
-from leaderboard.errors import NotDueError, WrongStateError
+from leaderboard.errors import FinaleError, NotDueError, UnknownNameError, WrongStateError
 from leaderboard.season import Bounds, Season
 from leaderboard.states import STARTS, State, Step, reached
 from ledger import seasons
@@ -45,7 +45,28 @@ def take_on(outside: Outside, board: str, season: str, *, who: str) -> Season:
     """Return a season to be closed, made first if it is one that ``untaken`` tells of. Raises UnknownNameError."""
     if bounds := untaken(outside, board, season):
         seasons.create(outside.database, outside.boards[board], bounds, outside.database.now(), who=who)
-    return find(outside, board, season)
+    try:
+        return find(outside, board, season)
+    except UnknownNameError:
+        known = outside.boards.get(board)
+        scheduled = season_called(known.calendar, season) if known else None
+        if scheduled is None:
+            raise
+        raise _not_in_ledger(f"{board}/{season}", scheduled, outside.database.now()) from None
+
+
+def _not_in_ledger(name: str, bounds: Bounds, now: datetime) -> FinaleError:
+    """Return why a season that the calendar has cannot be closed: nobody has played in it yet, as far as is known."""
+    if now < bounds.ends_at:
+        return NotDueError(
+            f"{name} has not ended: it ends at {bounds.ends_at:%Y-%m-%d %H:%M:%S} UTC",
+            detail="the ledger does not have it yet",
+            hint="finale tick creates the seasons that are running and the next ones",
+        )
+    return UnknownNameError(
+        f"{name} ended at {bounds.ends_at:%Y-%m-%d %H:%M:%S} UTC, and the ledger has no result of it",
+        hint="import its results first: finale results import FILE --board BOARD",
+    )
 
 
 def close(
@@ -68,6 +89,7 @@ def close(
     run = runner.run(outside, season, who=who, observer=observer, until=until, forced=early)
     if run.waits is not None and run.waits[0] is not Step.CLEAN:
         step, wait = run.waits
+        assert wait.until is not None
         raise NotDueError(
             f"{season.name}: {wait.why}; {step} is due at {wait.until:%Y-%m-%d %H:%M:%S} UTC",
             detail=f"steps taken now: {', '.join(taken.step for taken in run.steps) or 'none'}",
@@ -100,8 +122,8 @@ def clean(outside: Outside, season: Season, *, who: str, observer: Observer, ear
     if run.waits is not None:
         _, wait = run.waits
         raise NotDueError(
-            f"{season.name}: {wait.why}, {wait.until:%Y-%m-%d %H:%M:%S} UTC",
-            hint="run it again then, or clean it at once with --now",
+            f"{season.name}: {wait.why}",
+            hint="run it again then, or clean it at once with --now" if wait.until else "",
         )
     return run
 
@@ -150,7 +172,7 @@ def _followed(step: Step, verdict: Verdict, until: Step) -> list[dict[str, Any]]
         case Act(why):
             found["why"] = why
         case Wait(at, why):
-            found |= {"why": why, "until": as_text(at)}
+            found |= {"why": why, "until": as_text(at) if at else None}
         case Held(reason, detail, hint):
             found |= {"verdict": "hold", "why": reason, "detail": detail, "hint": hint}
     following = [
@@ -159,6 +181,18 @@ def _followed(step: Step, verdict: Verdict, until: Step) -> list[dict[str, Any]]
         if list(Step).index(step) < list(Step).index(later) <= list(Step).index(until)
     ]
     return [found, *following] if isinstance(verdict, Act) else [found]
+
+
+def goes_on_by_hand(season: Season) -> str:
+    """Return the command that takes the season's next step, if nothing but a person does, and why; else nothing."""
+    name = f"{season.board.name} {season.id}"
+    if season.backfill and not reached(season.state, State.SEALED) and not season.adopted:
+        return f"finale close {name} (a backfill)"
+    if season.adopted and not reached(season.state, State.DELIVERED):
+        return f"finale close {name} (an adopted key)"
+    if season.adopted and season.state is State.DELIVERED and season.keep_until is None:
+        return f"finale clean {name} --now (an adopted key)"
+    return ""
 
 
 def next_step(season: Season) -> Mapping[str, Any]:
@@ -176,8 +210,8 @@ def next_step(season: Season) -> Mapping[str, Any]:
         return {"step": None, "when": "nothing more", "at": None}
     at = due.get(step)
     when = f"at {at:%Y-%m-%d %H:%M:%S} UTC" if at else "at the next run"
-    if season.backfill and not reached(season.state, State.SEALED):
-        at, when = None, f"by hand: finale close {season.board.name} {season.id} (a backfill)"
+    if by_hand := goes_on_by_hand(season):
+        at, when = None, f"by hand: {by_hand}"
     return {"step": str(step), "when": when, "at": as_text(at) if at else None}
 
 

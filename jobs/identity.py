@@ -14,13 +14,19 @@ from uuid import uuid4
 
 from leaderboard.errors import InputError
 
-_HOLDER = re.compile(r"(?P<host>[^:]+):(?P<pid>\d+):(?P<started>\d+):(?P<world>[0-9a-f-]*):(?P<once>[0-9a-f]{8})")
+_HOLDER = re.compile(
+    r"(?:.* )?process (?P<pid>\d+) on (?P<host>\S+) #(?P<started>\d+):(?P<world>[0-9a-f-]*):(?P<once>[0-9a-f]{8})"
+)
 
 
-def holder() -> str:
-    """Return a name for this process that no other process, on this machine or another, ever has."""
+def holder(who: str = "") -> str:
+    """Return a name for this process that no other process, on this machine or another, ever has.
+
+    What stands before the ``#`` is for people; ``who`` is in whose name the process works.
+    """
     pid = os.getpid()
-    return f"{socket.gethostname()}:{pid}:{_started(pid) or 0}:{_world()}:{uuid4().hex[:8]}"
+    told = f"{who}, process {pid} on {socket.gethostname()}".removeprefix(", ")
+    return f"{told} #{_started(pid) or 0}:{_world()}:{uuid4().hex[:8]}"
 
 
 def has_ended(name: str) -> bool:

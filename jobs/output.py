@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from leaderboard.states import Step
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _unfolded = Console(highlight=False, width=10_000)  # in a file or a pipe each row of a table stays one line
 
 
@@ -79,7 +81,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, number
         table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
     for row in rows:
         # Text, because a player may be called "[bold]".
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text("" if cell is None else shown(str(cell))) for cell in row))
     (out if out.is_terminal else _unfolded).print(table)
 
 
@@ -93,7 +95,12 @@ def print_error(error: FinaleError) -> None:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")
+    return shown(text).replace("[", r"\[")
+
+
+def shown(text: str) -> str:
+    """Return text with control characters, which could drive a terminal or break a line, written as ``\\x..``."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
 def utc(instant: datetime | None) -> str:
@@ -137,10 +144,18 @@ class Watching:
         if self._logging:
             log().info("step.done", season=season.name, step=str(step), seconds=round(seconds, 3), figures=figures)
 
+    def warned(self, season: Season, step: Step, warning: str) -> None:
+        self.stop_bar()
+        if self._logging:
+            log().warning("step.warns", season=season.name, step=str(step), warning=warning)
+        else:
+            err.print(f"[bold yellow]warning:[/] {_escaped(f'{season.name}: {warning}')}")
+
     def waiting(self, season: Season, step: Step, wait: Wait) -> None:
         self.stop_bar()
         if self._logging:
-            log().info("step.waits", season=season.name, step=str(step), until=as_text(wait.until), why=wait.why)
+            until = as_text(wait.until) if wait.until else None
+            log().info("step.waits", season=season.name, step=str(step), until=until, why=wait.why)
 
     def failed(self, season: Season, step: Step, error: FinaleError) -> None:
         self.stop_bar()

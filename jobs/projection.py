@@ -11,7 +11,7 @@ import numpy as np
 from jobs import identity
 from jobs.wiring import Outside
 from leaderboard.codec import Codec, codec_for, to_microseconds
-from leaderboard.errors import FinaleError, LeaseLostError
+from leaderboard.errors import FinaleError, LeaseLostError, WrongStateError
 from leaderboard.season import Season
 from ledger import pending
 from ledger.leases import Lease
@@ -41,8 +41,10 @@ def apply_pending(
 
     Buckets that another applier holds are left to it, unless it has ended or ``force`` takes them over. Of a sealed
     season nothing is written. The ``freezer``, as long as its lease is the season's, takes every bucket by force, so
-    that no older applier can write any more and lost writes are found where nothing is pending.
+    that no older applier can write any more and lost writes are found where nothing is pending. Raises WrongStateError
+    for an adopted key, to which nothing is written.
     """
+    check_own_key(season)
     length, every = outside.runner.lease, freezer is not None
     dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
     done = Applied()
@@ -72,6 +74,15 @@ def apply_pending(
         if every and pending.count(outside.database, season.key) == 0:
             return done
     return done
+
+
+def check_own_key(season: Season) -> None:
+    """Raise WrongStateError for a season whose live key is somebody else's."""
+    if season.adopted:
+        raise WrongStateError(
+            f"the key {season.live_key} of {season.name} was adopted; Finale writes nothing to it",
+            hint="what is wrong in it is corrected by whoever writes it",
+        )
 
 
 def _give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:

@@ -34,6 +34,7 @@ class Observer(Protocol):
     def started(self, season: Season, step: Step) -> None: ...
     def progress(self, step: Step, done: int, expected: int) -> None: ...
     def finished(self, season: Season, step: Step, seconds: float, figures: str) -> None: ...
+    def warned(self, season: Season, step: Step, warning: str) -> None: ...
     def waiting(self, season: Season, step: Step, wait: Wait) -> None: ...
     def failed(self, season: Season, step: Step, error: FinaleError) -> None: ...
 
@@ -94,7 +95,7 @@ def run(
         if planned is not None and isinstance(planned[1], Wait):
             observer.waiting(season, step, planned[1])
             return Run(season, (), (step, planned[1]))
-    with _lease(outside, season) as (lease, heartbeat):
+    with leased(outside, season, who) as (lease, heartbeat):
         return _Running(outside, lease, heartbeat, who, observer, forced).through(season, until)
 
 
@@ -109,21 +110,22 @@ def _step_up_to(season: Season, until: Step) -> Step | None:
 
 
 @contextmanager
-def _lease(outside: Outside, season: Season) -> Iterator[tuple[Lease, Heartbeat]]:
+def leased(outside: Outside, season: Season, who: str) -> Iterator[tuple[Lease, Heartbeat]]:
+    """Hold the season's lease, its fence raised beside the live key unless that is cleaned. Raises LeaseHeldError."""
     length = outside.runner.lease
     found = leases.find(outside.database, season.key)
     dead = found.holder if found and found.alive and identity.has_ended(found.holder) else None
-    lease = leases.acquire(outside.database, season.key, season.name, identity.holder(), length, dead=dead)
+    lease = leases.acquire(outside.database, season.key, season.name, identity.holder(who), length, dead=dead)
     with Heartbeat(outside.database.url, lease, length) as heartbeat:
         try:
             if not reached(season.state, State.CLEANED):
-                _raise_fence(outside, season, lease)
+                raise_own_fence(outside, season, lease)
             yield lease, heartbeat
         finally:
             leases.give_back(outside.database, lease)
 
 
-def _raise_fence(outside: Outside, season: Season, lease: Lease) -> None:
+def raise_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
     """Raise the fence beside the live key; one raised too late, after a take-over, would outlive a cleaned season."""
     raise_fence(outside.redis, season.live_key, lease.fence)
     try:
@@ -194,6 +196,8 @@ class _Running:
                 error.hint = _with_release(season, error.hint)
             self._not_done(season, step, error)
             raise
+        for warning in done.warnings:
+            self.observer.warned(season, step, warning)
         self.observer.finished(season, step, seconds, done.figures)
         return StepRun(step, seconds, done.figures, dict(done.result))
 
@@ -218,7 +222,11 @@ class _Running:
                 who=self.who,
                 step=step,
                 fence=self.lease.fence,
-                detail={"figures": done.figures, "seconds": round(seconds, 3)},
+                detail={
+                    "figures": done.figures,
+                    "seconds": round(seconds, 3),
+                    **({"warnings": list(done.warnings)} if done.warnings else {}),
+                },
             )
 
     def _not_done(self, season: Season, step: Step, error: FinaleError) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs import identity
-from jobs.projection import Applied, apply_pending
+from jobs.projection import Applied, apply_pending, check_own_key
 from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError
@@ -117,6 +117,7 @@ def apply_all(outside: Outside, season: Season, *, every_total: bool) -> Applied
 
     Raises UnavailableError if some are left, because the next applier has taken over in turn.
     """
+    check_own_key(season)
     if every_total:
         pending.again(outside.database, season.key, range(pending.BUCKETS))
     done = apply_pending(outside, season, identity.holder(), force=True)

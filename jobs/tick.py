@@ -7,13 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from jobs import identity, runner
+from jobs.closing import goes_on_by_hand
 from jobs.projection import apply_pending
+from jobs.returned import returned_keys
 from jobs.runner import Observer
 from jobs.upcoming import create_ahead, point_current_key
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, LeaseHeldError
 from leaderboard.season import Season
-from leaderboard.states import State, Step, reached
+from leaderboard.states import State, Step
 from ledger import seasons
 
 
@@ -49,14 +51,23 @@ class Ticked:
 def tick(outside: Outside, *, who: str, observer: Observer, now: datetime | None = None) -> list[Ticked]:
     """Create the seasons ahead, write what is pending to the live boards, and take every step that is due.
 
-    Each season is on its own: one that fails or is held does not stop the others. Seasons on hold and backfills before
-    their seal are left alone, as are those that somebody else works on. ``now`` is PostgreSQL's clock unless given.
+    Each season is on its own: one that fails or is held does not stop the others. Seasons on hold, backfills before
+    their seal and adopted keys are left alone, as are those that somebody else works on. Last come the cleaned seasons
+    whose live key is back. ``now`` is PostgreSQL's clock unless given.
     """
     now = now or outside.database.now()
     found = [_ahead(outside, name, now, who) for name in outside.boards]
     known = sorted(seasons.every(outside.database, outside.boards), key=lambda one: (one.bounds.ends_at, one.name))
     found += [_season(outside, season, now, who, observer) for season in known if season.board.name in outside.boards]
+    found += _returned(outside, now)
     return [one for one in found if one.steps or one.created or one.error or one.busy or one.held]
+
+
+def _returned(outside: Outside, now: datetime) -> list[Ticked]:
+    try:
+        return [Ticked(season.name, error=error) for season, error in returned_keys(outside, now)]
+    except FinaleError as error:
+        return [Ticked("cleaned seasons", error=error)]
 
 
 def _ahead(outside: Outside, name: str, now: datetime, who: str) -> Ticked:
@@ -88,7 +99,7 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
 def is_due(season: Season, now: datetime) -> bool:
     """Return whether the season's stored bounds let a step be taken at ``now`` without a person (I7)."""
     step = runner.due_step(season)
-    if step is None or (season.backfill and not reached(season.state, State.SEALED)):
+    if step is None or goes_on_by_hand(season):
         return False
     waits_for = {
         Step.OPEN: season.bounds.starts_at,

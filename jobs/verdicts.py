@@ -19,9 +19,9 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not before ``until``."""
+    """Not before ``until``; None: not before a person says so. ``why`` tells either."""
 
-    until: datetime
+    until: datetime | None
     why: str
 
 
@@ -43,6 +43,7 @@ class Done:
 
     result: Mapping[str, Any]
     figures: str  #: one line for a person
+    warnings: tuple[str, ...] = ()  #: what a person should look after, though the step went well
     definition: Board | None = None
     live_key: str | None = None
     sealed_at: datetime | None = None

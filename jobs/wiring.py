@@ -12,7 +12,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from archive.objects import Store
-from archive.proof import ProofConnection, proof_factory
+from archive.once import proof_factory
+from archive.proof import ProofConnection
 from archive.store import open_store
 from config.settings import Runner, Settings
 from jobs.embedded import servers

@@ -65,6 +65,12 @@ class OutcomeUnknownError(FinaleError):
     exit_code = 12
 
 
+class KeyReturnedError(FinaleError):
+    """The live key of a season that was cleaned exists again. Nothing touches it unasked."""
+
+    exit_code = 15
+
+
 class LeaseHeldError(FinaleError):
     """Another runner holds the season."""
 

@@ -12,7 +12,8 @@ SLOTS = 16_384
 _FIELD = re.compile(r"<([^<>]*)>")
 # Digits only, and the same on every machine: no names of a locale, no %s, which reads the machine's own time zone.
 _LAYOUT = re.compile(r"(?:[^%]|%[YymdHMSjGVuw%])+")
-_KINDS = ("fence", "applied", "expiring")
+#: What stands beside a live key: the runner's fence, what was applied, the private name under which a key expires.
+KINDS = ("fence", "applied", "expiring")
 
 
 def check_template(template: str) -> str:
@@ -93,7 +94,7 @@ def helper_key(key: str, kind: str) -> str:
     It keeps the key's own hash tag, or wraps the whole key where it has none. ``kind`` is ``fence``, ``applied`` or
     ``expiring``. Raises ConfigError for a key that can be tagged in neither way.
     """
-    if kind not in _KINDS:
+    if kind not in KINDS:
         raise ValueError(kind)
     tagged = key if hashed_part(key) != key else f"{{{key}}}"
     helper = f"{tagged}:finale:{kind}"

@@ -52,10 +52,11 @@ class Season:
     backfill: bool  #: first seen after its grace: only ``finale close`` closes it
     frozen_at: datetime | None
     sealed_at: datetime | None
-    keep_until: datetime | None  #: when clean is due; known once sealed
+    keep_until: datetime | None  #: when clean is due; known once sealed, and never for an adopted key unless asked for
     hold: Hold | None
     attempts: int
     last_error: str | None
+    adopted: bool = False  #: a key that Finale never opened: it writes nothing to it, and goes on only when told to
 
     @property
     def id(self) -> str:

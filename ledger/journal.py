@@ -59,3 +59,8 @@ def put_result(database: Database, key: int, step: str, result: Mapping[str, Any
 def results(database: Database, key: int) -> dict[str, dict[str, Any]]:
     """Return the results of the season's finished steps by the step's name."""
     return {row["step"]: row["result"] for row in database.rows("journal.results", {"key": key})}
+
+
+def finished(database: Database, step: str) -> dict[int, datetime]:
+    """Return when each season that has finished the step did, by the season's number."""
+    return {row["season_id"]: row["finished_at"] for row in database.rows("journal.finished", {"step": step})}

@@ -13,11 +13,11 @@ from ledger.database import Database
 from ledger.result_files import as_text
 
 
-def fix(database: Database, key: int, board: Board) -> bool:
+def fix(database: Database, key: int, board: Board, live_key: str | None = None) -> bool:
     """Fix the definition and live key of a season that are not fixed yet; return whether this call did.
 
-    What its source has for it already is counted: results that came before the board did. Raises ConfigError if a
-    player has more points there than the board's scores can hold.
+    The live key is the board's unless one is given. What its source has for it already is counted: results that came
+    before the board did. Raises ConfigError if a player has more points there than the board's scores can hold.
     """
     with database.transaction():
         source = counting.source_id(database, board.source)
@@ -26,8 +26,9 @@ def fix(database: Database, key: int, board: Board) -> bool:
         if row is None:
             return False
         bounds = Bounds(row["starts_at"], row["ends_at"], row["season"])
-        live_key = keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at)
-        database.rows("opening.fix", {"key": key, "definition": Jsonb(board.definition()), "live_key": live_key})
+        own_key = keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at)
+        values = {"key": key, "definition": Jsonb(board.definition()), "live_key": live_key or own_key}
+        database.rows("opening.fix", values)
         if board.ledger == "own":
             _count_history(database, source, key, board, bounds)
         return True

@@ -46,6 +46,7 @@ create table finale.season (
     attempts    int not null default 0,
     last_error  text,
     created_at  timestamptz not null default clock_timestamp(),
+    adopted     boolean not null default false,  -- a key that Finale never opened: nothing is written to it
     unique (board, season),
     check (starts_at < ends_at and ends_at <= closes_at),
     check (state in ('scheduled', 'open', 'closing', 'frozen', 'snapshotted', 'reconciled',

@@ -35,37 +35,60 @@ def create(
     A season first seen after its grace is a backfill, which only ``finale close`` closes. Raises ConfigError, naming
     both, if the bounds overlap another season of the board.
     """
+    backfill = bounds.ends_at + board.grace <= now
+    live_key = keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at)
+    with database.transaction():
+        key = insert(database, board, bounds, state, live_key, backfill=backfill)
+        if key is None:
+            return False
+        journal.write(database, key, "created", who=who, detail={"state": state, "backfill": backfill})
+        if state is not State.SCHEDULED:
+            opening.fix(database, key, board)
+    return True
+
+
+def insert(
+    database: Database, board: Board, bounds: Bounds, state: State, live_key: str, *, backfill: bool
+) -> int | None:
+    """Insert a season's row in the present transaction and return its number; None if the board has that season.
+
+    Raises ConfigError for bounds that do not fit the codec, or overlap another season of the board.
+    """
     codec_for(board, bounds)
-    closes_at = bounds.ends_at + board.grace
+    lock_board(database, board.name)
+    if database.row("seasons.find", {"board": board.name, "season": bounds.id}) is not None:
+        return None
+    check_free(database, board.name, bounds)
     values = {
         "board": board.name,
         "season": bounds.id,
         "state": state,
         "starts_at": bounds.starts_at,
         "ends_at": bounds.ends_at,
-        "closes_at": closes_at,
-        "backfill": closes_at <= now,
+        "closes_at": bounds.ends_at + board.grace,
+        "backfill": backfill,
         "definition": Jsonb(board.definition()),
-        "live_key": keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at),
+        "live_key": live_key,
     }
-    with database.transaction():
-        database.rows("seasons.lock_board", values)
-        if database.row("seasons.find", values) is not None:
-            return False
-        if other := database.row("seasons.overlapping", values):
-            raise ConfigError(
-                f"season {bounds.id} of board {board.name} ({_span(bounds.starts_at, bounds.ends_at)}) overlaps season "
-                f"{other['season']} ({_span(other['starts_at'], other['ends_at'])}), which the ledger has already",
-                hint="the stored bounds stand; give the new season bounds outside them",
-            )
-        row = database.row("seasons.create", values)
-        assert row is not None
-        journal.write(
-            database, row["season_id"], "created", who=who, detail={"state": state, "backfill": values["backfill"]}
+    row = database.row("seasons.create", values)
+    assert row is not None
+    return int(row["season_id"])
+
+
+def lock_board(database: Database, board: str) -> None:
+    """Let nobody else create a season of the board, or move its bounds, until the transaction ends."""
+    database.rows("seasons.lock_board", {"board": board})
+
+
+def check_free(database: Database, board: str, bounds: Bounds) -> None:
+    """Raise ConfigError, naming both, if the bounds overlap another season of the board, which must be locked."""
+    values = {"board": board, "season": bounds.id, "starts_at": bounds.starts_at, "ends_at": bounds.ends_at}
+    if other := database.row("seasons.overlapping", values):
+        raise ConfigError(
+            f"season {bounds.id} of board {board} ({_span(bounds.starts_at, bounds.ends_at)}) overlaps season "
+            f"{other['season']} ({_span(other['starts_at'], other['ends_at'])}), which the ledger has already",
+            hint="the stored bounds stand; give the new season bounds outside them",
         )
-        if state is not State.SCHEDULED:
-            opening.fix(database, row["season_id"], board)
-    return True
 
 
 def _span(starts_at: datetime, ends_at: datetime) -> str:
@@ -102,6 +125,12 @@ def of_source(database: Database, source: str, first: datetime, last: datetime) 
     """Return the seasons that count ``source`` and touch ``[first, last]``, each with whether it is fixed."""
     rows = database.rows("seasons.of_source", {"source": source, "first": first, "last": last})
     return [(_season(row, None), row["fixed_at"] is not None) for row in rows]
+
+
+def lately_cleaned(database: Database, since: datetime, limit: int) -> list[tuple[Season, datetime]]:
+    """Return the last seasons cleaned after ``since``, and when, whose live key is Finale's own and no season's now."""
+    rows = database.rows("seasons.lately_cleaned", {"since": since, "limit": limit})
+    return [(_season(row, None), row["cleaned_at"]) for row in rows]
 
 
 def unfixed(
@@ -142,6 +171,7 @@ def _season(row: DictRow, configured: Board | None) -> Season:
         hold=hold,
         attempts=row["attempts"],
         last_error=row["last_error"],
+        adopted=row["adopted"],
     )
 
 
@@ -265,6 +295,7 @@ def as_json(season: Season) -> dict[str, Any]:
         "sealed_at": text(season.sealed_at),
         "keep_until": text(season.keep_until),
         "backfill": season.backfill,
+        "adopted": season.adopted,
         "live_key": season.live_key,
         "hold": {
             "reason": season.hold.reason,

@@ -1,4 +1,4 @@
-"""finale archive list, show, verify and sweep; the analysts' commands are in a file of their own."""
+"""finale archive list, show, verify and sweep; the analysts' commands and adopt are in files of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands import analysts
+from jobs.commands import adopting, analysts
 from jobs.commands.analysts import OfKind, archive_store, checked_kind
 from jobs.commands.common import AsJson, BoardName, SeasonName
 from leaderboard.errors import InputError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from archive.seal import Seal
 
 archive = typer.Typer(
-    help="The sealed archive. These commands ask the store alone, not Redis or PostgreSQL.", no_args_is_help=True
+    help="The sealed archive. All but adopt ask the store alone, not Redis or PostgreSQL.", no_args_is_help=True
 )
 
 
@@ -275,3 +275,4 @@ def _swept(one: Verdict, dry_run: bool) -> dict[str, Any]:
 archive.command("sql")(analysts.sql)
 archive.command("export")(analysts.export)
 archive.command("player")(analysts.player)
+archive.command("adopt")(adopting.adopt)

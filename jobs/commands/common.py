@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from jobs.wiring import Outside
 
-BoardName = Annotated[str, typer.Argument(metavar="BOARD", help="The board's name, as in [board.NAME].")]
+BoardName = Annotated[str, typer.Argument(metavar="BOARD", help="The board's name, as in \\[board.NAME].")]
 SeasonName = Annotated[str, typer.Argument(metavar="SEASON", help="The season's id, such as s2026 or s2026w49.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to stdout.")]
 As = Annotated[str | None, typer.Option("--as", metavar="NAME", help="In whose name; else FINALE_OPERATOR.")]

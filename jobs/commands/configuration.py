@@ -92,6 +92,11 @@ def calendar(
     if as_json:
         output.print_json(rows)
         return
+    if not rows:
+        output.err.print(
+            f"the calendar of {board} lists no later season; see earlier ones with --from TIME"
+        )
+        return
     output.print_table(
         ("season", f"starts ({found.calendar.timezone})", "ends", "starts (UTC)", "ends (UTC)"),
         [

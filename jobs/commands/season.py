@@ -1,4 +1,4 @@
-"""finale close, clean, tick, and season list, show, hold, release."""
+"""finale close, tick, and season list, show, hold, release, strays; clean is in a file of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Now = Annotated[bool, typer.Option("--now", help="Do not wait: a decision that t
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done, and why.")]
 
 
-def _who(given: str | None, *, lever: bool) -> str:
+def who_acts(given: str | None, *, lever: bool) -> str:
     from jobs.identity import operator
 
     return operator(given, os.environ, lever=lever)
@@ -43,7 +43,7 @@ def close(
     """
     from jobs import closing
 
-    who, last = _who(operator, lever=early and not dry_run), step_named(until, Step.CLEAN)
+    who, last = who_acts(operator, lever=early and not dry_run), step_named(until, Step.CLEAN)
     with wired() as outside:
         if dry_run:
             if closing.untaken(outside, board, season_id):
@@ -51,36 +51,11 @@ def close(
             else:
                 found = closing.find(outside, board, season_id)
                 planned = closing.plan_close(outside, found, who=who, until=last, early=early)
-            _print_plan(planned, as_json)
+            print_plan(planned, as_json)
             return
         found = closing.take_on(outside, board, season_id, who=who)
         run = closing.close(outside, found, who=who, observer=output.Watching(quiet=as_json), until=last, early=early)
-        _print_run(run, as_json)
-
-
-def clean(
-    board: BoardName,
-    season_id: SeasonName,
-    early: Now = False,
-    dry_run: DryRun = False,
-    operator: As = None,
-    as_json: AsJson = False,
-) -> None:
-    """Let Redis forget a delivered season's key, once its archive was read again and proved equal.
-
-    Example: finale clean goals s2026 --dry-run
-    """
-    from jobs import closing
-
-    who = _who(operator, lever=early and not dry_run)
-    with wired() as outside:
-        found = closing.find(outside, board, season_id)
-        if dry_run:
-            _print_plan(closing.plan_clean(outside, found, who=who, early=early), as_json)
-            return
-        _print_run(
-            closing.clean(outside, found, who=who, observer=output.Watching(quiet=as_json), early=early), as_json
-        )
+        print_run(run, as_json)
 
 
 def tick(operator: As = None, as_json: AsJson = False) -> None:
@@ -91,7 +66,7 @@ def tick(operator: As = None, as_json: AsJson = False) -> None:
     from jobs.tick import tick as ticked
 
     with wired() as outside:
-        found = ticked(outside, who=_who(operator, lever=False), observer=output.Watching(quiet=as_json))
+        found = ticked(outside, who=who_acts(operator, lever=False), observer=output.Watching(quiet=as_json))
     if as_json:
         output.print_json([one.to_json() for one in found])
     else:
@@ -178,7 +153,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
         if value is not None and not isinstance(value, dict)
     ]
     if lease and lease.alive:
-        rows.append(("worked on by", f"{lease.holder} since {output.utc(lease.acquired_at)}"))
+        rows.append(("worked on by", f"{leases.told(lease.holder)} since {output.utc(lease.acquired_at)}"))
     output.print_table(("season", found.name), [*rows, ("next", _next(found))])
     if found.hold:
         output.out.print(f"\n[bold]ON HOLD[/] since {output.utc(found.hold.since)} UTC", soft_wrap=True)
@@ -202,7 +177,7 @@ def hold(
     from jobs.closing import check_holdable, find
     from ledger import seasons
 
-    who = _who(operator, lever=True)
+    who = who_acts(operator, lever=True)
     with wired() as outside:
         found = find(outside, board, season_id)
         check_holdable(found)
@@ -226,12 +201,39 @@ def release(
     from jobs.closing import check_releasable, find
     from ledger import seasons
 
-    who = _who(operator, lever=True)
+    who = who_acts(operator, lever=True)
     with wired() as outside:
         found = find(outside, board, season_id)
         check_releasable(found, again=again)
         seasons.release(outside.database, found, who=who, because=because, snapshot_again=again)
         _print_season(find(outside, board, season_id), as_json)
+
+
+@season.command("strays")
+def strays(
+    board: Annotated[str | None, typer.Argument(metavar="[BOARD]", help="One board only.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Report keys that look like a board's and belong to no season, and live keys of cleaned seasons that are back.
+
+    Looks through the names of all keys with SCAN, on the primary, and touches none.
+
+    Example: finale season strays
+    """
+    from jobs.strays import find_strays
+
+    with wired() as outside:
+        found = find_strays(outside, board)
+    if as_json:
+        output.print_json([one.to_json() for one in found])
+    elif not found:
+        output.out.print("every key that looks like a board's belongs to a season")
+    else:
+        output.print_table(
+            ("key", "rows", "what", "what to do"),
+            [(one.key, "" if one.rows is None else f"{one.rows:,}", one.what, one.hint) for one in found],
+            numbers=("rows",),
+        )
 
 
 def _print_season(found: Season, as_json: bool) -> None:
@@ -243,7 +245,7 @@ def _print_season(found: Season, as_json: bool) -> None:
         output.out.print(f"{found.name} is {found.state}{', on hold' if found.hold else ''}; next: {_next(found)}")
 
 
-def _print_run(run: Run, as_json: bool) -> None:
+def print_run(run: Run, as_json: bool) -> None:
     from ledger import seasons
 
     if as_json:
@@ -263,7 +265,7 @@ def _print_run(run: Run, as_json: bool) -> None:
     output.out.print(f"{done}{run.season.name} is {run.season.state}; next: {_next(run.season)}")
 
 
-def _print_plan(planned: list[dict[str, Any]], as_json: bool) -> None:
+def print_plan(planned: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         output.print_json(planned)
     elif not planned:
@@ -287,4 +289,6 @@ def _next_json(found: Season) -> dict[str, Any]:
 def _told(detail: dict[str, Any]) -> str:
     if "figures" in detail:
         return str(detail["figures"])
-    return ", ".join(f"{key} {value}" for key, value in detail.items() if value not in ("", None, False))
+    said = {key: value for key, value in detail.items() if value not in ("", None, False)}
+    told = {key: said[key] for key in ("message", "detail", "hint", *said) if key in said}
+    return ", ".join(str(value) if key == "message" else f"{key} {value}" for key, value in told.items())

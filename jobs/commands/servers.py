@@ -9,7 +9,7 @@ import typer
 
 from jobs import output
 from jobs.commands.common import AsJson, settings
-from leaderboard.errors import InputError
+from leaderboard.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from jobs.embedded.home import EmbeddedHome
@@ -17,11 +17,19 @@ if TYPE_CHECKING:
 db = typer.Typer(help="The ledger's schema.", no_args_is_help=True)
 
 
-def _home() -> tuple[EmbeddedHome, str]:
-    """Return the home of the embedded servers and the store's URL; no configuration file is needed."""
+def _home(*, whatever: bool = False) -> tuple[EmbeddedHome, str]:
+    """Return the home of the embedded servers and the store's URL; no configuration file is needed.
+
+    ``whatever`` the configuration: what runs can be seen and stopped also while it cannot be read.
+    """
     from jobs.embedded.home import EmbeddedHome
 
-    found = settings(optional=True)
+    try:
+        found = settings(optional=True)
+    except ConfigError:
+        if not whatever:
+            raise
+        return EmbeddedHome.from_environ(os.environ), "unknown: the configuration cannot be read"
     if not found.servers.embedded:
         raise InputError(
             "the servers are configured, so Finale runs none of its own",
@@ -55,7 +63,7 @@ def down(as_json: AsJson = False) -> None:
     """
     from jobs.embedded import servers
 
-    stopped = servers.down(_home()[0])
+    stopped = servers.down(_home(whatever=True)[0])
     if as_json:
         output.print_json({"stopped": stopped})
     else:
@@ -69,7 +77,7 @@ def status(as_json: AsJson = False) -> None:
     """
     from jobs.embedded import servers
 
-    home, store = _home()
+    home, store = _home(whatever=True)
     found = servers.status(home)
     if as_json:
         output.print_json(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from archive import removal
 from archive.fetch import read_parts_checked
-from archive.seal import Seal, StandingFacts
+from archive.removal import Removal
+from archive.seal import StandingFacts
 from archive.verify import verify
 from jobs.steps.seal import committed
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Verdict, Wait
-from leaderboard import keys
+from jobs.wiring import Outside
+from leaderboard import keys, retention
+from leaderboard.retention import Retention
 from leaderboard.season import Season
 from leaderboard.states import Step
 from ledger import seals
+from ledger.leases import Lease
 
 #: How long a key with ``cleanup = "expire"`` stays under its private name.
 EXPIRES_AFTER = timedelta(days=1)
@@ -23,8 +27,7 @@ EXPIRES_AFTER = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    now: datetime
-    keep_until: datetime
+    retention: Retention
     cleanup: str
 
 
@@ -33,44 +36,65 @@ class Clean:
     step: Step = Step.CLEAN
 
     def look(self, work: Work) -> Facts:
-        assert work.season.keep_until is not None
-        return Facts(work.now, work.season.keep_until, work.season.board.cleanup)
+        return Facts(retention.decide(retention.Facts(work.season, work.now)), work.season.board.cleanup)
 
     def plan(self, facts: Facts) -> Verdict:
-        if facts.now < facts.keep_until:
-            return Wait(facts.keep_until, "the live key is kept until then")
+        if not facts.retention.acts:
+            return Wait(facts.retention.at, facts.retention.reason)
         verb = "unlink" if facts.cleanup == "unlink" else "set to expire"
         return Act(f"read every sealed part again, prove the live key equal, and {verb} it")
 
     def act(self, work: Acting, facts: Facts) -> Done:
-        season, outside = work.season, work.outside
-        seal = committed(outside, season, "standings")
-        verified = verify(outside.store, season.board.name, season.id)
-        if seals.find(outside.database, season.key, "grants") is not None:
-            committed(outside, season, "grants")
-            verify(outside.store, season.board.name, season.id, "grants")
-        removed = _remove(work, season, seal)
+        forgotten = forget(work.outside, work.season, work.lease)
+        return Done(forgotten.to_json(), forgotten.figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What became of the live key, and how many sealed parts were read again before."""
+
+    removal: Removal
+    parts: int
+
+    @property
+    def figures(self) -> str:
+        """One line for a person."""
         what = {
-            "removed": f"{removed.rows:,} rows proved equal and unlinked",
-            "expiring": f"{removed.rows:,} rows proved equal, to expire in {EXPIRES_AFTER}",
+            "removed": f"{self.removal.rows:,} rows proved equal and unlinked",
+            "expiring": f"{self.removal.rows:,} rows proved equal, to expire in {EXPIRES_AFTER}",
             "absent": "the live key was gone already",
-        }[removed.outcome]
-        return Done(
-            {"outcome": removed.outcome, "rows": removed.rows, "replicas": removed.replicas, "parts": verified.parts},
-            f"{verified.parts} parts read again, {what}",
-        )
+        }[self.removal.outcome]
+        return f"{self.parts} parts read again, {what}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain JSON values."""
+        return {
+            "outcome": self.removal.outcome,
+            "rows": self.removal.rows,
+            "replicas": self.removal.replicas,
+            "parts": self.parts,
+        }
 
 
-def _remove(work: Acting, season: Season, seal: Seal) -> removal.Removal:
+def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
+    """Read every sealed part again, then remove the live key and its helpers if the key is what was sealed (I1).
+
+    The lease's fence stands beside the key. Raises ArchiveMismatchError for a part that is not as sealed, and what
+    ``removal.remove`` raises; the key is then as it was.
+    """
+    seal = committed(outside, season, "standings")
+    verified = verify(outside.store, season.board.name, season.id)
+    if seals.find(outside.database, season.key, "grants") is not None:
+        committed(outside, season, "grants")
+        verify(outside.store, season.board.name, season.id, "grants")
     assert isinstance(seal.facts, StandingFacts)
     (key,) = seal.facts.keys
-    outside = work.outside
     fence = keys.helper_key(season.live_key, "fence")
     expiry = removal.Expiry(keys.helper_key(season.live_key, "expiring"), EXPIRES_AFTER)
-    return removal.remove(
+    removed = removal.remove(
         outside.connect,
         key,
-        removal.Fence(fence, work.lease.fence),
+        removal.Fence(fence, lease.fence),
         descending=season.board.descending,
         helper_keys=[keys.helper_key(season.live_key, "applied"), fence],
         archived=lambda: read_parts_checked(outside.store, seal),
@@ -78,3 +102,4 @@ def _remove(work: Acting, season: Season, seal: Seal) -> removal.Removal:
         page_rows=outside.runner.page_rows,
         page_budget=outside.runner.page_budget,
     )
+    return Forgotten(removed, verified.parts)

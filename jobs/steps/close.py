@@ -9,6 +9,7 @@ from jobs.steps.step import Acting, Work
 from jobs.upcoming import point_current_key
 from jobs.verdicts import Act, Done, Verdict, Wait
 from leaderboard.states import Step
+from live.eviction import dangers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,14 @@ class Close:
     def act(self, work: Acting, facts: Facts) -> Done:
         point_current_key(work.outside, work.season.board, facts.now)
         grace_ends = work.season.closes_at
+        table = work.outside.settings.tables.get(work.season.board.name)
         return Done(
-            {"ends_at": facts.ends_at.isoformat(), "closes_at": grace_ends.isoformat()},
+            {
+                "ends_at": facts.ends_at.isoformat(),
+                "closes_at": grace_ends.isoformat(),
+                "reward_table": table.definition() if table else None,
+            },
             f"cutoff {facts.ends_at:%Y-%m-%d %H:%M:%S} UTC, grace until {grace_ends:%H:%M:%S}",
-            definition=work.season.board,  # the rest of the board is fixed now
+            warnings=tuple(dangers(work.outside.redis, work.season.live_key)),
+            definition=work.season.board,  # the rest of the board is fixed now, and its reward table
         )

@@ -10,6 +10,7 @@ from jobs.upcoming import create_ahead, point_current_key
 from jobs.verdicts import Act, Done, Verdict, Wait
 from leaderboard import keys
 from leaderboard.states import Step
+from live.eviction import dangers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Open:
         return Done(
             {"live_key": key, "created": created},
             f"key {key}, {len(created)} more seasons created",
+            warnings=tuple(dangers(work.outside.redis, key)),
             definition=board,
             live_key=key,
         )

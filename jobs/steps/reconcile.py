@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 from archive.fetch import fetch_part, open_part
@@ -85,7 +86,19 @@ def _drifted(work: Acting, found: Comparison) -> SeasonHeldError:
     named = "; ".join(str(drift) for drift in found.examples[:5])
     return SeasonHeldError(
         f"{season.name}: Redis and the ledger differ in {found.drift:,} players, so nobody is paid",
-        detail=f"{counted}. {named}. Report: {path}",
-        hint=f"write the ledger's totals with: finale results apply {name} --all (players only in Redis are removed "
-        f"by hand), then: finale season release {name} --again",
+        detail=f"{counted}. {named}. Report: {work.outside.store.url}/{path}",
+        hint=_remedy(season, name),
+    )
+
+
+def _remedy(season: Season, name: str) -> str:
+    if season.adopted:
+        return (
+            f"correct the key, then: finale season release {name} --again; "
+            f"or let no ledger count, in your name: finale archive adopt {quote(season.live_key)} "
+            f"--board {season.board.name} --season {season.id} --no-ledger"
+        )
+    return (
+        f"write the ledger's totals with: finale results apply {name} --all (players only in Redis are removed "
+        f"by hand), then: finale season release {name} --again"
     )

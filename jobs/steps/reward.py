@@ -24,12 +24,15 @@ from ledger.seals import SealRow
 from rewards.compute import Totals, grants, grants_schema
 from rewards.table import RewardTable
 
+_TABLE_CHANGED = "; by the reward table as it was when the season closed, the configured one has changed since"
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     name: str
     rewards: str | None  #: the reward table that the board named when the season closed
-    table: RewardTable | None
+    table: RewardTable | None  #: as it was then
+    changed: bool  #: whether the configured one is another by now
     committed: SealRow | None
 
 
@@ -39,10 +42,14 @@ class Reward:
 
     def look(self, work: Work) -> Facts:
         board = work.season.board
+        configured = work.outside.settings.tables.get(board.name)
+        fixed = work.results.get(Step.CLOSE, {}).get("reward_table")
+        table = RewardTable.from_definition(fixed) if fixed else configured
         return Facts(
             f"{board.name} {work.season.id}",
             board.rewards,
-            work.outside.settings.tables.get(board.name),
+            table,
+            configured is not None and configured != table,
             seals.find(work.outside.database, work.season.key, "grants"),
         )
 
@@ -75,7 +82,7 @@ class Reward:
         sums = ", ".join(f"{amount:,} {item}" for item, amount in sorted(seal.facts.sums.items()))
         return Done(
             {"grants": seal.facts.rows, "sums": dict(seal.facts.sums), "path": seal.path},
-            f"{seal.facts.rows:,} grants: {sums or 'nothing'}",
+            f"{seal.facts.rows:,} grants: {sums or 'nothing'}{_TABLE_CHANGED if facts.changed else ''}",
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from archive.canary import check_conditional_put
 from archive.layout import Kind, seal_path
-from archive.objects import ObjectDiffersError, Store, settle
+from archive.objects import ObjectDiffersError, ObjectMissingError, Store, settle
 from archive.publish import publish, staged_attempts, sweep
 from archive.seal import Chain, GrantFacts, Seal, StandingFacts, build, same_content, sha256
 from jobs.steps.reconcile import staged_rows
@@ -62,7 +62,8 @@ class SealStep:
             {"sha256": stands.sha256, "number": row.number, "rows": seal.facts.rows, "path": seal.path},
             f"seal {row.number} of the board, {seal.facts.rows:,} rows, SHA-256 {stands.sha256[:12]}…",
             sealed_at=sealed,
-            keep_until=sealed + season.board.keep_live,
+            # An adopted key is somebody else's: it goes only when a person says so.
+            keep_until=None if season.adopted else sealed + season.board.keep_live,
         )
 
 
@@ -118,7 +119,14 @@ def committed(outside: Outside, season: Season, kind: Kind) -> Seal:
     """Return a season's seal in the store; raise ArchiveMismatchError unless it is the ledger's to the byte."""
     row = seals.find(outside.database, season.key, kind)
     path = seal_path(season.board.name, season.id, kind)
-    data = outside.store.get(path)
+    try:
+        data = outside.store.get(path)
+    except ObjectMissingError as error:
+        raise ArchiveMismatchError(
+            f"the ledger has the {kind} of {season.name} sealed, but the store has no such seal",
+            detail=f"{outside.store.url} has no {path}",
+            hint="see that FINALE_STORE names the right store, or restore the file from a backup",
+        ) from error
     if row is None or data != row.body:
         raise ArchiveMismatchError(
             f"the seal of the {kind} of {season.name} in the store is not the one that this ledger committed",
@@ -129,9 +137,11 @@ def committed(outside: Outside, season: Season, kind: Kind) -> Seal:
 
 
 def sweep_own(work: Acting) -> None:
-    """Remove what this ledger has staged for the season, and nothing of another's."""
+    """Remove what this runner and earlier ones of this ledger have staged for the season, nothing of another's.
+
+    A later runner's staging stays: this one may have been taken over without knowing it yet.
+    """
     season, store = work.season, work.outside.store
-    prefix = f"{work.results['installation']['id']}-f"
     for attempt in staged_attempts(store, season.board.name, season.id):
-        if attempt.startswith(prefix):
+        if work.may_sweep(attempt):
             sweep(store, season.board.name, season.id, attempt)

@@ -10,6 +10,7 @@ from jobs.verdicts import Act, Done, Held, Verdict
 from leaderboard.states import Step
 from ledger import totals
 from live.board import LiveBoard
+from live.eviction import eviction
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Facts:
     live_key: str
     players: int | None  #: in the ledger; None without one
     exists: bool
+    adopted: bool = False
+    fate: str = ""  #: what may have become of a missing key
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +32,24 @@ class Snapshot:
         own = season.board.ledger == "own"
         players = totals.summed(work.outside.database, season.key).players if own else None
         live = LiveBoard(work.outside.redis, season.board, season.bounds, season.live_key)
-        return Facts(f"{season.board.name} {season.id}", season.live_key, players, live.exists())
+        exists = live.exists()
+        fate = "" if exists else eviction(work.outside.redis).fate()
+        return Facts(f"{season.board.name} {season.id}", season.live_key, players, exists, season.adopted, fate)
 
     def plan(self, facts: Facts) -> Verdict:
+        put_back = f"put the key back, then: finale season release {facts.name}"
         if not facts.exists and facts.players is None:
             return Held(
                 f"the live key {facts.live_key} does not exist, and no ledger tells whether anyone played",
-                "an empty board and a lost one look alike in Redis",
-                f"put the key back, then: finale season release {facts.name}",
+                f"an empty board and a lost one look alike in Redis; {facts.fate}",
+                put_back,
             )
         if not facts.exists and facts.players:
+            again = f"finale results apply {facts.name} --all writes it again; then: finale season release {facts.name}"
             return Held(
                 f"the live key {facts.live_key} is missing while the ledger has {facts.players:,} players",
-                "it was deleted, evicted, or lost in a failover",
-                f"finale results apply {facts.name} --all writes it again; then: finale season release {facts.name}",
+                facts.fate,
+                put_back if facts.adopted else again,
             )
         return Act("read the live key at one instant and stage it")
 

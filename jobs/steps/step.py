@@ -38,7 +38,17 @@ class Acting(Work):
 
     def attempt(self, number: int) -> str:
         """Return the id under which this runner stages files: this ledger's, this fence's, no other's."""
-        return f"{self.results['installation']['id']}-f{self.lease.fence}-{number}"
+        return f"{self._installation}-f{self.lease.fence}-{number}"
+
+    def may_sweep(self, attempt: str) -> bool:
+        """Return whether a staging attempt is this runner's own, or an earlier one's of the same ledger."""
+        installation, _, rest = attempt.rpartition("-f")
+        fence = rest.partition("-")[0]
+        return installation == self._installation and fence.isdecimal() and int(fence) <= self.lease.fence
+
+    @property
+    def _installation(self) -> str:
+        return str(self.results["installation"]["id"])
 
 
 class StepJob(Protocol[F]):

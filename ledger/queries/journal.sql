@@ -15,3 +15,6 @@ returning season_id;
 
 -- name: results
 select step, result, finished_at from finale.step_result where season_id = %(key)s;
+
+-- name: finished
+select season_id, finished_at from finale.step_result where step = %(step)s;

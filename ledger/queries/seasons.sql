@@ -128,5 +128,17 @@ returning ends_at;
 
 -- name: keep_until_now
 update finale.season set keep_until = clock_timestamp()
-where season_id = %(key)s and keep_until > clock_timestamp()
+where season_id = %(key)s
+  and (keep_until > clock_timestamp() or (keep_until is null and adopted and state = 'delivered'))
 returning season_id;
+
+-- name: lately_cleaned
+select s.*, r.finished_at as cleaned_at
+from finale.season s
+join finale.step_result r on r.season_id = s.season_id and r.step = 'clean'
+where s.state = 'cleaned' and not s.adopted and r.finished_at > %(since)s
+  and not exists (
+    select from finale.season o where o.live_key = s.live_key and o.state not in ('cleaned', 'cancelled')
+)
+order by r.finished_at desc
+limit %(limit)s;

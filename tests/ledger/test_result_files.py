@@ -117,7 +117,11 @@ def test_file_is_read_in_chunks(tmp_path: Path) -> None:
             "m1,ann,1,2021-06-01",
             "played_at 2021-06-01T00:00:00 has no UTC offset; write it like 2026-01-31T18:00:00Z",
         ),
-        ("m1,ann,1,0001-01-01T00:00:00+10:00", "played_at 0001-01-01T00:00:00+10:00 is out of range"),
+        ("m1,ann,1,9999-12-31T23:00:00-10:00", "played_at 9999-12-31T23:00:00-10:00 is out of range"),
+        (
+            "m1,ann,1,0001-01-01T00:00:00Z",
+            "played_at 0001-01-01T00:00:00+00:00 is before 1800: a time that was never set?",
+        ),
         (f"m\0,ann,1,{TIME}", r"match_id 'm\x00' contains a NUL"),
         (f"{'m' * 1025},ann,1,{TIME}", "match_id has 1,025 bytes; the ledger takes 1,024"),
         (f"m1,{'ä' * 513},1,{TIME}", "player_id has 1,026 bytes; the ledger takes 1,024"),

@@ -1,0 +1,60 @@
+"""finale archive adopt."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from jobs import output
+from jobs.commands.common import As, AsJson, wired
+from jobs.commands.season import print_run, who_acts
+from leaderboard.errors import InputError
+
+Starts = Annotated[str | None, typer.Option("--starts-at", metavar="TIME", help="Like 2025-01-01T00:00:00Z.")]
+Ends = Annotated[str | None, typer.Option("--ends-at", metavar="TIME", help="Not included in the season.")]
+NoLedger = Annotated[bool, typer.Option("--no-ledger", help="Compare with nothing; the seal says so.")]
+
+
+def adopt(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The sorted set in Redis.")],
+    board: Annotated[str, typer.Option("--board", metavar="BOARD", help="By whose codec and order it is read.")],
+    season_id: Annotated[str, typer.Option("--season", metavar="SEASON", help="The season that it becomes.")],
+    starts_at: Starts = None,
+    ends_at: Ends = None,
+    no_ledger: NoLedger = False,
+    operator: As = None,
+    as_json: AsJson = False,
+) -> None:
+    """Archive a sorted set that Finale never opened, up to its seal. Writes nothing to it and never removes it unasked.
+
+    The season's bounds are the calendar's, unless both are given. Safe to repeat. finale close goes on with rewards.
+
+    Example: finale archive adopt lb:2025 --board goals --season s2025 --no-ledger
+    """
+    from jobs.adopting import adopt as adopted
+
+    who, bounds = who_acts(operator, lever=no_ledger), _bounds(starts_at, ends_at)
+    with wired() as outside:
+        observer = output.Watching(quiet=as_json)
+        run = adopted(outside, key, board, season_id, bounds=bounds, no_ledger=no_ledger, who=who, observer=observer)
+        print_run(run, as_json)
+
+
+def _bounds(starts_at: str | None, ends_at: str | None) -> tuple[datetime, datetime] | None:
+    if starts_at is None and ends_at is None:
+        return None
+    if starts_at is None or ends_at is None:
+        raise InputError("--starts-at and --ends-at go together", hint="give both, or neither")
+    return _instant("--starts-at", starts_at), _instant("--ends-at", ends_at)
+
+
+def _instant(option: str, text: str) -> datetime:
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{option} {text!r} is no time", hint="write it like 2025-01-01T00:00:00Z") from None
+    if instant.utcoffset() is None:
+        raise InputError(f"{option} {text!r} has no UTC offset", hint=f"add Z for UTC: {text}Z")
+    return instant.astimezone(UTC)

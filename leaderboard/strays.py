@@ -1,0 +1,121 @@
+"""Keys that look like a board's and belong to no season: templates turned into patterns, the ledger subtracted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from leaderboard import keys
+from leaderboard.errors import ConfigError
+from leaderboard.season import Season
+from leaderboard.states import TERMINAL, State
+
+_FIELD = re.compile(r"<([^<>]*)>")
+_NAME = "[a-z][a-z0-9_-]{0,62}"
+_DIGITS = {"Y": 4, "y": 2, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "j": 3, "G": 4, "V": 2, "u": 1, "w": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the live keys of one board look like."""
+
+    board: str
+    pattern: re.Pattern[str]
+
+    def fits(self, key: str) -> bool:
+        """Return whether ``key`` could be a live key of the board."""
+        return self.pattern.fullmatch(key) is not None
+
+    def season(self, key: str) -> str | None:
+        """Return the season that a fitting ``key`` names; None where the template has bounds in place of ids."""
+        match = self.pattern.fullmatch(key)
+        return match.groupdict().get("season") if match else None
+
+
+def shape_of(board: str, template: str) -> Shape:
+    """Return the shape of a checked key template: literal parts as they are, a name or digits for each field."""
+    pieces = _FIELD.split(template)
+    seen: set[str] = set()
+    pattern = "".join(
+        _field(board, piece, seen) if index % 2 else re.escape(piece) for index, piece in enumerate(pieces)
+    )
+    return Shape(board, re.compile(pattern))
+
+
+def _field(board: str, field: str, seen: set[str]) -> str:
+    name, _, layout = field.partition(":")
+    if name == "board":
+        return re.escape(board)
+    if name == "season":
+        again = "season" in seen
+        seen.add("season")
+        return "(?P=season)" if again else f"(?P<season>{_NAME})"
+    literals = re.split(r"(%.)", layout)
+    return "".join(_directive(piece[1]) if index % 2 else re.escape(piece) for index, piece in enumerate(literals))
+
+
+def _directive(letter: str) -> str:
+    return "%" if letter == "%" else f"[0-9]{{{_DIGITS[letter]}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A helper key, the kind of it, and the live keys beside which it may stand: two, if one is the other in braces."""
+
+    name: str
+    kind: str
+    beside: tuple[str, ...]
+
+
+def helper(name: str) -> Helper | None:
+    """Return the helper key called ``name``; None for any other key."""
+    base, found, kind = name.rpartition(":finale:")
+    if not found or kind not in keys.KINDS:
+        return None
+    inner = base[1:-1] if base.startswith("{") and base.endswith("}") else ""
+    beside = tuple(key for key in (inner, base) if key and _helper_key(key, kind) == name)
+    return Helper(name, kind, beside) if beside else None
+
+
+def _helper_key(key: str, kind: str) -> str | None:
+    try:
+        return keys.helper_key(key, kind)
+    except ConfigError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A sorted set that fits some boards' templates, each with the season it would be (None: not to be told)."""
+
+    key: str
+    fits: tuple[tuple[str, str | None], ...]
+
+
+def stray_keys(sorted_sets: Iterable[str], shapes: Iterable[Shape], seasons: Iterable[Season]) -> list[Stray]:
+    """Return the sorted sets that look like boards and are no season's live key, in order."""
+    known = {season.live_key for season in seasons if season.state is not State.CANCELLED}
+    shapes = list(shapes)
+    found = []
+    for key in sorted(set(sorted_sets) - known):
+        fits = tuple(sorted({(shape.board, shape.season(key)) for shape in shapes if shape.fits(key)}, key=str))
+        if fits:
+            found.append(Stray(key, fits))
+    return found
+
+
+def stray_helpers(helpers: Iterable[Helper], seasons: Iterable[Season]) -> list[Helper]:
+    """Return the helper keys whose live key belongs to no season that has still to be cleaned, in order."""
+    needed = {season.live_key for season in seasons if season.state not in TERMINAL}
+    left = {one.name: one for one in helpers if needed.isdisjoint(one.beside)}
+    return [left[name] for name in sorted(left)]
+
+
+def cleaned_keys(seasons: Iterable[Season]) -> Mapping[str, Season]:
+    """Return the last cleaned season of each live key that no season has any more."""
+    known = sorted(seasons, key=lambda season: season.bounds)
+    needed = {season.live_key for season in known if season.state not in TERMINAL}
+    return {
+        season.live_key: season for season in known if season.state is State.CLEANED and season.live_key not in needed
+    }

@@ -1,0 +1,1 @@
+alter table finale.season add column adopted boolean not null default false;
