@@ -23,7 +23,7 @@ def parse_duration(text: str) -> timedelta:
             )
         )
     except OverflowError:
-        raise ValueError(f"{text!r} is longer than any season; the most is 999999999d") from None
+        raise ValueError(f"{text!r} is longer than any season; the most is 36525d") from None
 
 
 def format_duration(length: timedelta) -> str:

@@ -34,6 +34,11 @@ class LeaseRow:
     alive: bool
 
 
+def told(holder: str) -> str:
+    """Return a holder as a person is told of it: what stands before the ``#`` that tells processes apart."""
+    return holder.partition(" #")[0]
+
+
 def find(database: Database, key: int) -> LeaseRow | None:
     """Return the season's lease as it stands, None if nobody ever took it."""
     row = database.row("leases.find", {"key": key})
@@ -57,7 +62,7 @@ def acquire(
     now = find(database, key)
     assert now is not None
     raise LeaseHeldError(
-        f"{name} is being worked on by {now.holder} since {now.acquired_at:%Y-%m-%d %H:%M:%S} UTC",
+        f"{name} is being worked on by {told(now.holder)} since {now.acquired_at:%Y-%m-%d %H:%M:%S} UTC",
         detail=f"its lease runs until {now.expires_at:%H:%M:%S} UTC and is renewed while it lives",
         hint="wait until it is done, or until its lease has run out, and run the command again",
     )
@@ -78,7 +83,7 @@ def lost(lease: Lease) -> LeaseLostError:
     """Return the error of a runner that another one has taken over from."""
     return LeaseLostError(
         "another runner has taken this season over; nothing more was changed by this one",
-        detail=f"fence {lease.fence} of {lease.holder} is no longer the season's",
+        detail=f"fence {lease.fence} of {told(lease.holder)} is no longer the season's",
         hint="see who works on it with: finale season show",
     )
 

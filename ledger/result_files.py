@@ -21,6 +21,7 @@ from leaderboard.codec import LIMIT
 from leaderboard.errors import InputError
 
 REQUIRED = ("match_id", "player_id", "points", "played_at")
+EARLIEST = 1800  #: no game is older; what claims to be has a time that nobody set
 ID_BYTES = 1_024  #: longer ids do not fit the ledger's index
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
@@ -239,6 +240,8 @@ def _instant(value: Any) -> datetime:
         raise ValueError(f"played_at {value!r} is no time")
     if value.utcoffset() is None:
         raise ValueError(f"played_at {value.isoformat()} has no UTC offset; write it like 2026-01-31T18:00:00Z")
+    if value.year < EARLIEST:
+        raise ValueError(f"played_at {value.isoformat()} is before {EARLIEST}: a time that was never set?")
     try:
         return value.astimezone(UTC)
     except OverflowError:

@@ -80,7 +80,7 @@ def _told(client: Redis, keys: Mapping[str, str], error: Exception) -> FinaleErr
         )
     if code in ("NOAUTH", "WRONGPASS"):
         return AccessError(
-            f"{server} refused the login", hint="check user and password in [servers] redis, or FINALE_SERVERS__REDIS"
+            f"{server} refused the login", hint="check user and password in [servers] redis, or FINALE_REDIS"
         )
     if isinstance(error, driver.ResponseError):
         return AccessError(f"{server} refused what Finale asked of it", detail=str(error))
@@ -113,7 +113,7 @@ def _wrong_type(client: Redis, server: str, keys: Mapping[str, str]) -> FinaleEr
             return WrongTypeError(
                 f"the key {key!r} is a {found}, not a {expected}",
                 detail=f"on {server}",
-                hint="something else uses this name: choose another key for the board, or move that key away",
+                hint="move that key, which is no board, away; finale results apply … --all writes the board anew",
             )
     return UnavailableError(f"{server}: a key changed its type while it was in use", hint="run the command again")
 

@@ -12,6 +12,7 @@ import duckdb
 
 from config.settings import Runner, Settings
 from jobs import closing, output, standings
+from jobs.demo import leftovers
 from jobs.demo import season as made_up
 from jobs.embedded.home import EmbeddedHome
 from jobs.taking import Taken, take_chunk
@@ -55,7 +56,9 @@ group by rank having count(*) > 1 order by rank limit 5
 
 def play(players: int, seed: int) -> None:
     """Play, close, pay and clean a season of ``players``; everything printed was measured or queried while it ran."""
-    with tempfile.TemporaryDirectory(prefix="finale-demo-") as folder:
+    for left in leftovers.sweep():
+        output.out.print(f"(removed {left}, left by a demonstration that was killed)", markup=False)
+    with tempfile.TemporaryDirectory(prefix=leftovers.PREFIX) as folder:
         Path(folder).chmod(0o755)  # the servers' own user must be able to enter
         home = Path(folder) / "home"
         environ = {**os.environ, "FINALE_HOME": str(home)}

@@ -134,7 +134,9 @@ class EmbeddedHome:
         return self.path / "sockets"
 
     def _has_short_path(self) -> bool:
-        return len(os.fsencode(self._own_sockets / SOCKET_NAME)) <= SOCKET_PATH_BYTES
+        """Whether sockets can lie in the home: its path is short, and no list of paths to PostgreSQL."""
+        path = os.fsencode(self._own_sockets / SOCKET_NAME)
+        return len(path) <= SOCKET_PATH_BYTES and not set(path) & set(b",\"'\\")
 
     def _recorded_sockets(self, account: Account) -> Path | None:
         """Return the short folder that was made earlier, unless it is gone or is no longer ours alone."""

@@ -76,11 +76,12 @@ class Calls:
         fate = self.begin(kind, text)
         if fate.before:
             raise error(fate.before)
-        answer = make()
-        self.end(fate)
-        if fate.after in ("fail", "timeout"):
-            raise error(fate.after)
-        return answer
+        try:
+            return make()
+        finally:  # a refusal is an answer too
+            self.end(fate)
+            if fate.after in ("fail", "timeout"):
+                raise error(fate.after)
 
     def _act(self, deed: Deed) -> None:
         self._write({"hit": True})

@@ -17,6 +17,7 @@ import redis
 from psycopg.rows import dict_row
 
 from archive.store import open_store
+from jobs.identity import has_ended
 
 _QUERIES = {
     "seasons": "select board, season, state, starts_at, ends_at, closes_at, backfill, definition, live_key,"
@@ -34,7 +35,7 @@ _QUERIES = {
     "payable": "select board, season, grant_id, player_id, rule, item, amount, position, rank from finale.payable"
     " order by grant_id",
     "delivered": "select season_id, mode, grants from finale.delivery order by season_id",
-    "blocking": "select season_id from finale.lease where expires_at > clock_timestamp()",
+    "blocking": "select season_id, holder from finale.lease where expires_at > clock_timestamp()",
     "relations": "select relname::text from pg_class where relnamespace = 'finale'::regnamespace order by relname",
 }
 _MAY_DIFFER = ("attempt", "sealed_at", "standings_seal", "software")
@@ -85,6 +86,8 @@ def read_end_state(
     with psycopg.connect(ledger_url, row_factory=dict_row, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         ledger = {name: connection.execute(query).fetchall() for name, query in _QUERIES.items()}
+        # A dead process's lease keeps nobody out.
+        ledger["blocking"] = [row for row in ledger["blocking"] if not has_ended(row["holder"])]
         rows = connection.execute("select season_id, kind, sha256, body from finale.seal").fetchall()
     store = _files(store_url, environ or {})
     return EndState(

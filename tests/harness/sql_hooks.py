@@ -46,11 +46,12 @@ def _hook_postgres(calls: Calls) -> None:
             yield from command(connection, _CANCELED)
         if fate.before:
             raise broken(connection.pgconn, fate.before)
-        answer = yield from work
-        calls.end(fate)
-        if fate.after in ("fail", "timeout"):
-            raise broken(connection.pgconn, fate.after)
-        return answer
+        try:
+            return (yield from work)
+        finally:
+            calls.end(fate)
+            if fate.after in ("fail", "timeout"):
+                raise broken(connection.pgconn, fate.after)
 
     def hooked_command(self: Any, text: Any, *args: Any, **options: Any) -> Work:
         said = text.decode() if isinstance(text, bytes) else str(text)

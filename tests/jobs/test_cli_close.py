@@ -120,7 +120,7 @@ def test_a_dry_run_of_clean_is_the_verdict_of_clean(ended: World) -> None:
     assert waits["verdict"] == "wait"
     (acts,) = finale("clean", "cup", "spring", "--dry-run", "--now", "--json").ok().json
     assert acts["verdict"] == "act"
-    finale("clean", "cup", "spring").refused(6, "kept until then")
+    finale("clean", "cup", "spring").refused(6, "kept until 20")
     assert differing(before, ended.picture()) == []
     finale("clean", "cup", "spring", "--now", "--as", "ana").ok()
     assert finale("clean", "cup", "spring", "--dry-run").ok().out == "nothing to do\n"
@@ -130,7 +130,7 @@ def test_keep_live_is_respected_and_then_the_key_goes(ended: World) -> None:
     """C81: before keep_until neither clean nor tick touches the key; once it has passed, tick removes it."""
     finale("close", "cup", "spring").ok()
     finale("tick").ok()
-    finale("clean", "cup", "spring").refused(6, "kept until then", "--now")
+    finale("clean", "cup", "spring").refused(6, "kept until 20", "--now")
     assert ended.redis.exists("leaderboard:cup:spring")
     ended.sql("update finale.season set keep_until = now() - interval '1 second'")
     assert finale("tick", "--json").ok().json[0]["steps"] == ["clean"]
@@ -277,8 +277,8 @@ def test_unknown_boards_seasons_and_players_are_named(ended: World) -> None:
 
 
 def test_a_board_that_left_the_configuration_is_not_closed_without_its_rewards(ended: World) -> None:
-    """I4: where the reward table the board named when it closed is gone, the season is held, nobody goes unpaid."""
-    finale("close", "cup", "spring", "--until", "close").ok()
+    """I4: where the reward table the board named cannot be had when it closes, it is held, nobody goes unpaid."""
+    finale("close", "cup", "spring", "--until", "open").ok()
     whole = ended.config.read_text()
     ended.configure("")
     finale("close", "cup", "spring").refused(22, "cup.toml", "no longer configured")
@@ -286,4 +286,15 @@ def test_a_board_that_left_the_configuration_is_not_closed_without_its_rewards(e
     ended.configure(whole)
     finale("season", "release", "cup", "spring", "--as", "ana").ok()
     finale("close", "cup", "spring").ok()
+    assert ended.sql("select count(*) from finale.payable") == [(3,)]
+
+
+def test_the_reward_table_of_the_close_is_what_pays(ended: World) -> None:
+    """A table that is changed after the season closed pays nobody another amount, and the change is told."""
+    finale("close", "cup", "spring", "--until", "seal").ok()
+    table = ended.folder / "cup.toml"
+    before = table.read_text()
+    table.write_text(before.replace("grant = {", "grant = { changed = 9,", 1))
+    assert "changed since" in finale("close", "cup", "spring").ok().out
+    assert ended.sql("select count(*) from finale.payable where item = 'changed'") == [(0,)]
     assert ended.sql("select count(*) from finale.payable") == [(3,)]

@@ -100,7 +100,7 @@ def test_without_a_configuration_file_boards_are_asked_for(bare: Path) -> None:
     """A command that needs boards says where the file is missing, and how to get one."""
     for command in (("tick",), ("close", "goals", "s2026"), ("config", "check")):
         finale(*command).refused(3, "there is no configuration", "finale init")
-    finale("--config", "elsewhere.toml", "status").refused(3, "elsewhere.toml")
+    finale("--config", "elsewhere.toml", "up").refused(3, "elsewhere.toml")
 
 
 def test_up_status_and_down_need_no_configuration_file(bare: Path, private_root: Path) -> None:

@@ -102,6 +102,7 @@ def test_a_copy_that_was_interrupted_is_made_again(private_dir: Path, monkeypatc
 
 def test_the_first_closed_folder_is_named(private_dir: Path) -> None:
     (private_dir / "a" / "b" / "c").mkdir(parents=True)
+    (private_dir / "a").chmod(0o755)
     (private_dir / "a" / "b").chmod(0o700)
     assert STRANGER.unreachable(private_dir / "a") is None
     assert STRANGER.unreachable(private_dir / "a" / "b" / "c") == private_dir / "a" / "b"

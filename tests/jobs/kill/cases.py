@@ -17,6 +17,8 @@ SEED = 20_261_204
 CLOSE = ("close", "cup", "s1")
 KILLS: tuple[tuple[Deed, bool], ...] = (("kill", False), ("kill", True))
 FAULTS: tuple[tuple[Deed, bool], ...] = (("fail", False), ("fail", True), ("timeout", False), ("timeout", True))
+#: A few of them, where there is little time.
+SOME: tuple[tuple[Deed, bool], ...] = (("kill", True), ("fail", False), ("timeout", True))
 #: What a command may end with when a call failed under it: it went on, no answer, outcome unknown, disturbed.
 FAULT_CODES = frozenset({0, 10, 12, 14})
 

@@ -11,7 +11,7 @@ import pytest
 from leaderboard.states import Step
 from tests.harness.plan import Deed
 from tests.harness.season import CONFIG, Prepared, Store, World
-from tests.jobs.kill.cases import CLOSE, FAULTS, KILLS, Whole, every, run_again, sampled, undisturbed
+from tests.jobs.kill.cases import CLOSE, FAULTS, KILLS, SOME, Whole, every, run_again, sampled, undisturbed
 from tests.support.s3 import S3Server, s3_server
 
 CLEAN_NOW = ("clean", "cup", "s1", "--now")
@@ -65,7 +65,7 @@ def kept(season: Prepared) -> Whole:
 def test_i2_i8_in_a_bucket(in_a_bucket: Whole, step: Step) -> None:
     """I2, I8, C42: a request to the store that is killed or fails, done or not: the next run ends the same."""
     requests = [call for call in in_a_bucket.of(step) if call.kind == "store"]
-    run_again(in_a_bucket, sampled(requests, (*KILLS, *FAULTS), 1, step))
+    run_again(in_a_bucket, sampled(requests, SOME, 1, step))
 
 
 def test_a_bucket_holds_what_a_folder_does(season: Prepared, in_a_bucket: Whole) -> None:
@@ -78,13 +78,13 @@ def test_i1_i8_with_a_key_that_expires(expiring: Whole) -> None:
     """I1, I8, C13: the live key is moved to its private name once, whole, whatever happens to the step."""
     assert LIVE_KEY not in expiring.end.keys
     assert len(expiring.end.keys[EXPIRING]) == 2_600
-    run_again(expiring, sampled(expiring.of(Step.CLEAN), (*KILLS, *FAULTS), 1, "expiring"))
+    run_again(expiring, sampled(expiring.of(Step.CLEAN), SOME, 1, "expiring"))
 
 
 def test_i1_i8_cleaned_later_by_hand(kept: Whole) -> None:
     """I1, I8: the same when an operator cuts the retention short."""
     assert LIVE_KEY not in kept.end.keys
-    run_again(kept, sampled(kept.calls, (*KILLS, *FAULTS), 1, "kept"))
+    run_again(kept, sampled(kept.calls, SOME, 1, "kept"))
 
 
 @pytest.mark.slow

@@ -44,7 +44,8 @@ def test_i9_c56_the_second_of_two_closes_is_told_who_works(whole: Whole) -> None
         assert second.code == HELD, second
         said = " ".join(second.err.split())
         assert re.search(
-            rf"cup/s1 is being worked on by \S+:{first.pid}:\S+ since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC", said
+            rf"cup/s1 is being worked on by \S+, process {first.pid} on \S+ since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d UTC",
+            said,
         )
         assert "hint:" in said
         assert not whole.unlike(world, first.go_on().finish())
@@ -62,7 +63,7 @@ def test_i9_c56_two_closes_at_once_are_one(whole: Whole) -> None:
 @pytest.mark.parametrize("step", list(Step))
 def test_i9_taken_over_in_any_step(whole: Whole, step: Step) -> None:
     """I1, I2, I5, I9: a runner hangs in a step past its lease; another does it all; the first then changes nothing."""
-    calls = sample(outside_transactions(whole.of(step)), 2, f"take-over {step}")
+    calls = sample(outside_transactions(whole.of(step)), 1, f"take-over {step}")
     _taken_over_at(whole, calls)
 
 
@@ -104,6 +105,31 @@ def _changed_nothing(world: World, before: EndState, first: Running) -> str:
     if foreign := [path for path in after.staged() if "-f1-" not in path]:
         return f"it staged what is not its own: {foreign}"
     return after.without_staging().differs(before)
+
+
+def test_i9_a_late_sweep_leaves_what_the_other_has_staged(whole: Whole) -> None:
+    """I9: who wakes up before its sweep removes nothing of the grants that the other runner has just staged."""
+    sweeping = Call("seal", "store", "list staging/cup/s1", 1)
+    sealing = Call("reward", "store", "link seals/cup/s1/grants.json", 1)
+    _woken_in_the_middle(whole, sweeping, sealing)
+
+
+def test_i9_a_late_sweep_does_not_stop_the_other_from_publishing(whole: Whole) -> None:
+    """I9: who wakes up publishes the sealed parts and sweeps them; the other, about to read them, finds them there."""
+    publishing = Call("seal", "store", "link standings/board=cup/season=s1/part-00000.parquet", 1)
+    reading = Call("seal", "store", "read staging/cup/s1/*/part-00000.parquet", 1)
+    _woken_in_the_middle(whole, publishing, reading)
+
+
+def _woken_in_the_middle(whole: Whole, sleeps: Call, meanwhile: Call) -> None:
+    """Let one runner sleep, another take over and stop in the middle, the first wake up, and the other go on."""
+    with whole.worlds() as world, world.running(*CLOSE, plan=Plan(sleeps, "pause", done=False)) as first:
+        first.wait_until_paused()
+        _expire(world)
+        with world.running(*CLOSE, plan=Plan(meanwhile, "pause", done=False)) as second:
+            second.wait_until_paused()
+            assert first.go_on().finish().code == LOST
+            assert not whole.unlike(world, second.go_on().finish())
 
 
 def test_i9_within_a_transaction_the_take_over_waits(whole: Whole) -> None:
