@@ -11,8 +11,8 @@ PAGE_BYTES = 4 * 2**20
 _FIRST_ROWS = 500  # nothing is known yet: 32 MB of members of 64 KB
 _LEAST_ROWS = 100
 _GROWTH = 2
-_REMEMBERED = 5  # measured pages
-_UNMEASURED = 16  # pages in a row, after which one is measured on purpose
+_REMEMBERED = 3  # measured pages
+_UNMEASURED = 20  # pages in a row, after which one is measured
 
 
 class Pacer:
@@ -27,7 +27,7 @@ class Pacer:
         self._most = most
         self._budget = budget.total_seconds()
         self._costs: deque[float] = deque(maxlen=_REMEMBERED)
-        self._unmeasured = 0
+        self._unmeasured = _UNMEASURED
         self._width = 1.0
         self._rows = min(_FIRST_ROWS, most)
 
@@ -38,21 +38,23 @@ class Pacer:
 
     @property
     def measure(self) -> bool:
-        """Whether the next page should be waited for at once: too many before it came while nobody looked."""
+        """Whether the next page should be requested while no other is under way, and its time be taken."""
         return self._unmeasured >= _UNMEASURED
 
-    def came(self, rows: int, size: int, seconds: float | None) -> None:
-        """Take note of a page: its rows and bytes, and the server time it took (None: not known)."""
-        self._width = max(size / rows, self._width / _GROWTH, 1.0)
-        if seconds is None:
-            self._unmeasured += 1
-            return
-        self._unmeasured = 0
+    def measured(self, rows: int, seconds: float) -> None:
+        """Take note of the server time that a page of ``rows`` rows took; pages are measured as long as they grow."""
         self._costs.append(max(seconds / rows, 1e-9))
         affordable = int(self._budget / min(self._costs))
         most = min(self._most, _GROWTH * max(rows, _LEAST_ROWS))
         self._rows = min(max(affordable, _LEAST_ROWS), most)
+        if affordable <= most or most == self._most:
+            self._unmeasured = 0
+
+    def came(self, rows: int, size: int) -> None:
+        """Take note of the bytes that came of a page; if hiredis has to read on, more than these."""
+        self._unmeasured += 1
+        self._width = max(size / rows, self._width / _GROWTH, 1.0)
 
     def decoded(self, rows: int, size: int) -> None:
-        """Take note of the bytes of a page that was decoded; more than came first, if hiredis had to read on."""
+        """Take note of the bytes of a page that was decoded."""
         self._width = max(self._width, size / rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,10 @@ from archive.layout import part_name, part_number
 from leaderboard.errors import ArchiveMismatchError, InputError
 
 FORMAT = "1"  #: the version of the files' format, in every part and every seal
-PART_ROWS = 1_048_576
+ROW_GROUP_ROWS = 300_000  #: as many as fill a Bloom filter of 256 KB at its rate of false positives
+PART_ROWS = 4 * ROW_GROUP_ROWS
+ROW_GROUP_BYTES = 32 * 2**20  #: of text, so that a few row groups of long ids fit into memory
 PART_BYTES = 256 * 2**20  #: of text and bytes before compression, far below Arrow's 2 GiB to a column
-ROW_GROUP_ROWS = 1_048_576
 
 _DICTIONARY_COLUMNS = frozenset({"rule", "item"})  # few distinct values, many rows
 _BLOOM_COLUMN = "player_id"
@@ -79,21 +79,45 @@ def encode(table: Any) -> bytes:
     Encodings follow from the column's type (and, for the few repeated words of grants, its name). Raises InputError
     for text that is not UTF-8, and for a null in a column that has none.
     """
-    table = table.combine_chunks().replace_schema_metadata({"finale.format": FORMAT})
-    try:
-        table.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise InputError("these rows cannot be archived", detail=str(error)) from None
-    for field in table.schema:
-        if not field.nullable and table[field.name].null_count:
-            raise InputError(f"these rows cannot be archived: {field.name} is empty in one of them")
-    file = BytesIO()
-    pq.write_table(table, file, row_group_size=ROW_GROUP_ROWS, **writer_options(table.schema, table.num_rows))
-    return file.getvalue()
+    file = _File(table.schema, table.num_rows)
+    for start in range(0, table.num_rows, ROW_GROUP_ROWS):
+        file.write(table.slice(start, ROW_GROUP_ROWS))
+    return file.close()
+
+
+class _File:
+    """A Parquet file in memory, of row groups written one after the other."""
+
+    def __init__(self, schema: Any, rows: int) -> None:
+        schema = schema.with_metadata({"finale.format": FORMAT})
+        self._sink = pa.BufferOutputStream()
+        self._writer = pq.ParquetWriter(self._sink, schema, **writer_options(schema, rows))
+        self.rows = 0
+
+    def write(self, table: Any) -> None:
+        """Add ``table`` as one row group; raise InputError for what cannot be archived."""
+        table = table.combine_chunks().replace_schema_metadata({"finale.format": FORMAT})
+        try:
+            table.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise InputError("these rows cannot be archived", detail=str(error)) from None
+        for field in table.schema:
+            if not field.nullable and table[field.name].null_count:
+                raise InputError(f"these rows cannot be archived: {field.name} is empty in one of them")
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self.rows += table.num_rows
+
+    def close(self) -> bytes:
+        self._writer.close()
+        data: bytes = self._sink.getvalue().to_pybytes()
+        return data
 
 
 def writer_options(schema: Any, rows: int) -> dict[str, Any]:
-    """Return how a file of ``rows`` rows is written, as keywords of pyarrow's Parquet writers."""
+    """Return how a file of ``rows`` rows is written, as keywords of pyarrow's Parquet writers.
+
+    Where rows are not known beforehand, those of its first row group will do.
+    """
     return {
         "compression": "zstd",
         "use_dictionary": [name for name in schema.names if name in _DICTIONARY_COLUMNS],
@@ -128,26 +152,41 @@ def _bloom(schema: Any, rows: int) -> dict[str, Any] | None:
     return {_BLOOM_COLUMN: {"ndv": distinct, "fpp": _BLOOM_FALSE_POSITIVES}}
 
 
-class Cut:
-    """The rows of one part, not encoded yet."""
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows that stand together in a part, not encoded yet, and whether the part ends with them."""
 
-    def __init__(self, name: str, batches: list[Any], schema: Any) -> None:
-        self._name = name
-        self._batches = batches
-        self._schema = schema
+    rows: Any
+    ends: bool
 
-    def encoded(self) -> tuple[Part, bytes]:
-        """Return the part and its bytes, once: the rows are let go. May run in another thread than the one that cuts.
 
-        Raises what :func:`encode` raises.
-        """
-        table, self._batches = pa.Table.from_batches(self._batches, schema=self._schema), []
-        data = encode(table)
-        return Part(self._name, table.num_rows, len(data), hashlib.sha256(data).hexdigest()), data
+class PartEncoder:
+    """Encodes row groups as they come; may run in another thread than the one that cuts them.
+
+    Nothing here touches a store: a part comes out whole or not at all.
+    """
+
+    def __init__(self) -> None:
+        self._file: _File | None = None
+        self._parts = 0
+
+    def add(self, group: RowGroup) -> list[tuple[Part, bytes]]:
+        """Encode ``group``; return the part that ends with it, with its bytes. Raises what :func:`encode` raises."""
+        if self._file is None:
+            self._file = _File(group.rows.schema, group.rows.num_rows)
+        if group.rows.num_rows:
+            self._file.write(group.rows)
+        if not group.ends:
+            return []
+        file, self._file = self._file, None
+        data = file.close()
+        part = Part(part_name(self._parts), file.rows, len(data), hashlib.sha256(data).hexdigest())
+        self._parts += 1
+        return [(part, data)]
 
 
 class PartCutter:
-    """Gathers batches of one schema and cuts them into parts, at the same rows however the batches came.
+    """Gathers batches of one schema and cuts them into row groups of parts, at the same rows however they came.
 
     A part ends after ``part_rows`` rows, or before the row with which its text would pass ``part_bytes``. A season
     without rows is one part with none.
@@ -156,61 +195,78 @@ class PartCutter:
     def __init__(self, schema: Any, part_rows: int = PART_ROWS, part_bytes: int = PART_BYTES) -> None:
         self._schema = schema
         self._text = [index for index, field in enumerate(schema) if _is_text(field.type)]
-        self._part_rows = part_rows
-        self._part_bytes = part_bytes
+        self._part = _Room(part_rows, part_bytes)
+        self._group = _Room(ROW_GROUP_ROWS, ROW_GROUP_BYTES)
         self._batches: list[Any] = []
-        self._rows = 0
-        self._bytes = 0
         self._parts = 0
 
-    def add(self, batch: Any) -> list[Cut]:
-        """Take a record batch; return the parts that it completes, in order.
+    def add(self, batch: Any) -> list[RowGroup]:
+        """Take a record batch; return the row groups that it completes, in order.
 
-        Raises ValueError if the batch does not have the writer's schema.
+        Raises ValueError if the batch does not have the cutter's schema.
         """
         if not batch.schema.equals(self._schema):
             raise ValueError(f"a batch of another schema: {batch.schema} instead of {self._schema}")
         done = []
         while batch.num_rows:
-            taken = self._room_for(batch)
-            if taken:
-                self._take(batch.slice(0, taken))
-                batch = batch.slice(taken)
-            if batch.num_rows or self._rows == self._part_rows:
-                done.append(self._cut())
+            widths = self._widths(batch)
+            ended = self._part.taken(widths) == 0
+            if ended or (taken := min(self._part.taken(widths), self._group.taken(widths))) == 0:
+                done.append(self._cut(ends=ended))
+                continue
+            self._batches.append(batch.slice(0, taken))
+            self._part.use(widths[:taken])
+            self._group.use(widths[:taken])
+            batch = batch.slice(taken)
         return done
 
-    def finish(self) -> list[Cut]:
-        """Return the last part; nothing if all rows have been given out already."""
-        return [self._cut()] if self._rows or not self._parts else []
-
-    def _room_for(self, batch: Any) -> int:
-        rows: int = min(batch.num_rows, self._part_rows - self._rows)
-        if self._bytes + self._text_bytes(batch.slice(0, rows)) <= self._part_bytes:
-            return rows
-        widths = self._widths(batch.slice(0, rows))
-        fitting = int(np.searchsorted(self._bytes + np.cumsum(widths), self._part_bytes, side="right"))
-        return fitting if self._rows else max(fitting, 1)
-
-    def _text_bytes(self, batch: Any) -> int:
-        return sum(pc.sum(pc.binary_length(batch.column(index))).as_py() or 0 for index in self._text)
+    def finish(self) -> list[RowGroup]:
+        """Return the end of the last part; without any rows it is one with none."""
+        return [self._cut(ends=True)] if self._part.rows or not self._parts else []
 
     def _widths(self, batch: Any) -> NDArray[np.int64]:
+        """Return the bytes of text in each row."""
         widths = np.zeros(batch.num_rows, np.int64)
         for index in self._text:
-            widths += pc.fill_null(pc.binary_length(batch.column(index)), 0).to_numpy(zero_copy_only=False)
+            lengths = pc.binary_length(batch.column(index))
+            if lengths.null_count:
+                lengths = pc.fill_null(lengths, 0)
+            size = lengths.type.byte_width
+            widths += np.frombuffer(lengths.buffers()[1], f"i{size}", len(lengths), lengths.offset * size)
         return widths
 
-    def _take(self, batch: Any) -> None:
-        self._batches.append(batch)
-        self._rows += batch.num_rows
-        self._bytes += self._text_bytes(batch)
+    def _cut(self, *, ends: bool) -> RowGroup:
+        group = RowGroup(pa.Table.from_batches(self._batches, schema=self._schema), ends)
+        self._batches = []
+        self._group.clear()
+        if ends:
+            self._part.clear()
+            self._parts += 1
+        return group
 
-    def _cut(self) -> Cut:
-        cut = Cut(part_name(self._parts), self._batches, self._schema)
-        self._batches, self._rows, self._bytes = [], 0, 0
-        self._parts += 1
-        return cut
+
+class _Room:
+    """What still goes into a part or a row group: rows, and bytes of text; one row always does."""
+
+    def __init__(self, rows: int, size: int) -> None:
+        self._most_rows, self._most_bytes = rows, size
+        self.clear()
+
+    def clear(self) -> None:
+        self.rows = self._bytes = 0
+
+    def taken(self, widths: NDArray[np.int64]) -> int:
+        """Return how many of the next rows, with these ``widths``, go in."""
+        widths = widths[: self._most_rows - self.rows]
+        if self._bytes + int(widths.sum()) <= self._most_bytes:
+            return widths.size
+        fitting = int(np.searchsorted(self._bytes + np.cumsum(widths), self._most_bytes, side="right"))
+        return fitting if self.rows else max(fitting, 1)
+
+    def use(self, widths: NDArray[np.int64]) -> None:
+        """Take note of rows that went in."""
+        self.rows += widths.size
+        self._bytes += int(widths.sum())
 
 
 class PartWriter:
@@ -221,14 +277,18 @@ class PartWriter:
 
     def __init__(self, schema: Any, part_rows: int = PART_ROWS, part_bytes: int = PART_BYTES) -> None:
         self._cutter = PartCutter(schema, part_rows, part_bytes)
+        self._encoder = PartEncoder()
 
     def add(self, batch: Any) -> list[tuple[Part, bytes]]:
         """Take a record batch; return the parts that it completes, each with its bytes, in order.
 
         Raises ValueError if the batch does not have the writer's schema.
         """
-        return [cut.encoded() for cut in self._cutter.add(batch)]
+        return self._encoded(self._cutter.add(batch))
 
     def finish(self) -> list[tuple[Part, bytes]]:
-        """Return the last part, with its bytes; nothing if all rows have been given out already."""
-        return [cut.encoded() for cut in self._cutter.finish()]
+        """Return the last part, with its bytes; without any rows it is one with none."""
+        return self._encoded(self._cutter.finish())
+
+    def _encoded(self, groups: list[RowGroup]) -> list[tuple[Part, bytes]]:
+        return [done for group in groups for done in self._encoder.add(group)]

@@ -18,6 +18,7 @@ from redis import exceptions as driver
 
 from archive.columns import Page
 from archive.once import Connect
+from archive.parser import Arrival
 from archive.refusals import WrongTypeError, refused, refused_hello, unanswered
 from leaderboard.errors import FinaleError, OutcomeUnknownError, UnavailableError
 
@@ -39,19 +40,6 @@ class Identity:
     client_id: int
     role: str
     run_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """The bytes of a page that have come, and the seconds that the server took for it; None where nobody can tell.
-
-    Where they are not the ``whole`` of it, nothing more may be asked for before :meth:`ProofConnection.page` has read
-    the rest: hiredis would read what comes behind it too, and keep it.
-    """
-
-    size: int
-    seconds: float | None
-    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +142,23 @@ class ProofConnection:
         """Return the reply to the oldest command not yet read."""
         return self._answer(self._pending.pop(0), lambda: self._connection.read_response(disable_decoding=True))
 
-    def await_page(self) -> None:
-        """Wait until the reply to the oldest command begins, so that its time is known to :meth:`receive_page`."""
-        self._answer(self._pending[0], self._connection.columns.await_reply)
+    def await_page(self) -> float | None:
+        """Wait until the reply to the one command under way begins; return the seconds that the server took for it.
 
-    def receive_page(self, rows: int) -> Received:
+        None if it had begun before anybody looked.
+        """
+        at = self._answer(self._pending[0], self._connection.columns.await_reply)
+        # What a command that costs the server nothing takes is the way there and back.
+        return None if at is None else max(at - self._sent - self._round_trip, 0.0)
+
+    def receive_page(self, rows: int) -> Arrival:
         """Read the bytes of the oldest reply, that to a ZRANGE … WITHSCORES of ``rows`` rows; :meth:`page` decodes it.
 
-        If they came whole, one command may be sent between the two, so that the server works meanwhile.
+        If they came whole, further commands may be sent in between, so that the server works meanwhile. Otherwise only
+        after: hiredis, which has to read the rest, reads what comes behind it too, and keeps it.
         """
-        arrival = self._answer(self._pending[0], lambda: self._connection.columns.receive_page(rows))
-        if arrival.at is None:
-            return Received(arrival.size, None, arrival.whole)
-        # What a command that costs the server nothing takes is the way there and back.
-        return Received(arrival.size, max(arrival.at - self._sent - self._round_trip, 0.0), arrival.whole)
+        arrival: Arrival = self._answer(self._pending[0], lambda: self._connection.columns.receive_page(rows))
+        return arrival
 
     def page(self, rows: int) -> Page | Any:
         """Return what was received: a page, or the reply as :meth:`read` gives it where it is no page of columns."""
@@ -213,15 +204,8 @@ class ProofConnection:
         transaction. Raises DisturbedError when EXEC comes back empty or a proof differs, and OutcomeUnknownError when
         commands were given and the answer to EXEC was lost, or came with another proof. The WATCH ends with it.
         """
-        watched = self.watched
-        proofs: list[Sequence[Argument]] = [("CLIENT", "ID"), ("ROLE",), ("INFO", "server")]
-        proofs += [("ZCARD", key) for key in watched.rows]
-        try:
-            before = [self.command(*proof) for proof in proofs]
-        except WrongTypeError:
-            raise self._disturbed("a watched key is not a sorted set any more") from None
-        if difference := _difference(watched, before):
-            raise self._disturbed(difference)
+        watched, proofs = self.watched, self._proofs()
+        self._check(watched, proofs)
         self._queue([*proofs, *commands])
         replies = self._execute(writes=bool(commands))
         self._watched = None
@@ -233,6 +217,33 @@ class ProofConnection:
         if difference := _difference(watched, replies):
             raise self._unknown(difference) if commands else self._disturbed(difference)
         return replies[len(proofs) :]
+
+    def unchanged(self) -> None:
+        """Prove that nothing watched has changed with a transaction of no commands, which a full server allows.
+
+        The proof is asked for before it and after it, on the one connection. Otherwise as ``exec`` without commands,
+        whose proof stands in the transaction itself. The WATCH ends with it.
+        """
+        watched, proofs = self.watched, self._proofs()
+        self._check(watched, proofs)
+        self._queue([])
+        replies = self._execute(writes=False)
+        self._watched = None
+        if replies is None:
+            raise self._disturbed("a watched key was written to while it was read")
+        self._check(watched, proofs)
+
+    def _proofs(self) -> list[Sequence[Argument]]:
+        return [("CLIENT", "ID"), ("ROLE",), ("INFO", "server"), *(("ZCARD", key) for key in self.watched.rows)]
+
+    def _check(self, watched: Watched, proofs: Sequence[Sequence[Argument]]) -> None:
+        """Raise DisturbedError unless the replies to ``proofs`` are what was true at WATCH."""
+        try:
+            replies = [self.command(*proof) for proof in proofs]
+        except WrongTypeError:
+            raise self._disturbed("a watched key is not a sorted set any more") from None
+        if difference := _difference(watched, replies):
+            raise self._disturbed(difference)
 
     def _queue(self, commands: Sequence[Sequence[Argument]]) -> None:
         """Send MULTI and ``commands``, and see each accepted. A refusal closes the connection: nothing was executed."""

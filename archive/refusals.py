@@ -26,9 +26,13 @@ _NOT_NOW = {
 }
 _RIGHTS = (
     "allow the user CLIENT|ID, ROLE, INFO, WATCH, MULTI, EXEC, TYPE, ZCARD, ZRANGE and, for cleaning, "
-    "GET, EXISTS, UNLINK, RENAMENX, EXPIRE and WAIT, on the board's keys"
+    "GET, EXISTS, UNLINK, RENAMENX, EXPIRE, PERSIST, WAIT and EVAL, on the board's keys"
 )
 _EXEC_DENIED = "permissions to run the 'exec' command"  # told as a transaction that was discarded
+
+
+class CrowdedError(UnavailableError):
+    """The server is at its maxmemory and refuses the command; a transaction of any commands at all, where it is old."""
 
 
 class WrongTypeError(InputError):
@@ -51,7 +55,8 @@ def refused(error: driver.RedisError, address: str, command: str) -> FinaleError
         return WrongTypeError(f"Redis at {address}: a key that is not a sorted set was named to {command}", detail=text)
     if code in _NOT_NOW:
         reason, hint = _NOT_NOW[code]
-        return UnavailableError(f"Redis at {address} {reason}", detail=text, hint=hint)
+        kind = CrowdedError if code == "OOM" else UnavailableError
+        return kind(f"Redis at {address} {reason}", detail=text, hint=hint)
     return AccessError(f"Redis at {address} refused the command {command}", detail=text)
 
 

@@ -20,12 +20,17 @@ from archive.pacing import PAGE_BUDGET, PAGE_ROWS
 from archive.proof import Argument, DisturbedError, ProofConnection
 from archive.seal import KeyFacts
 from leaderboard.errors import FinaleError, LeaseLostError, SeasonHeldError
+from leaderboard.keys import helper_key
 
 _WAIT_MILLISECONDS = 1_000
 
 
 class KeyChangedError(SeasonHeldError):
     """The live key is not what was sealed; it was left as it is."""
+
+
+class LeavingError(SeasonHeldError):
+    """The key has the private name under which ``archive.crowded`` forgets it, and was not put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,39 +80,52 @@ def remove(
     to name the players that differ. Safe to repeat: a second call finds the key ``absent``.
 
     Raises, each with the key untouched: LeaseLostError for another runner's fence, KeyChangedError for a key that
-    differs from its seal, DisturbedError for a write meanwhile, SeasonHeldError for a private name that is taken.
+    differs from its seal, DisturbedError for a write meanwhile, SeasonHeldError for a private name that is taken,
+    CrowdedError where the server is out of memory and refuses the transaction, LeavingError for what it left then.
     Raises OutcomeUnknownError when the answer to EXEC was lost: call again, it looks first.
     """
+    leaving = leaving_name(sealed.key)
     with connect() as proof:
-        proof.watch(sealed.key, beside=[fence.key, *([expiry.name] if expiry else [])])
+        proof.watch(sealed.key, beside=[fence.key, leaving, *([expiry.name] if expiry else [])])
         present = sealed.key in proof.watched.rows
-        _check_fence(proof, fence, needed=present)
+        check_fence(proof, fence, needed=present)
+        if proof.command("EXISTS", leaving):
+            raise LeavingError(f"{sealed.key} has been given the name {leaving}", hint="run again")
         effects = [*(_forget(sealed.key, expiry) if present else []), *(("UNLINK", key) for key in helper_keys)]
         try:
             if present:
-                _check_free(proof, expiry)
+                check_free(proof, expiry)
                 live = partial(
                     pages, proof, sealed.key, descending=descending, page_rows=page_rows, page_budget=page_budget
                 )
-                _check_equal(live, sealed, descending, archived)
+                check_equal(live, sealed, descending, archived)
             proof.exec(*effects)
         except DisturbedError:
-            _check_fence(proof, fence, needed=present)
+            check_fence(proof, fence, needed=present)
             raise
-        replicas, acknowledged = _wait(proof)
+        replicas, acknowledged = wait_for_replicas(proof)
     if not present:
         return Removal("absent", 0, replicas, acknowledged)
     return Removal("expiring" if expiry else "removed", sealed.rows, replicas, acknowledged)
 
 
+def leaving_name(key: str) -> str:
+    """Return the private name under which a key is forgotten where there is no transaction for it."""
+    return helper_key(key, "leaving")
+
+
 def _forget(key: str, expiry: Expiry | None) -> list[Sequence[Argument]]:
     if not expiry:
         return [("UNLINK", key)]
-    seconds = max(1, round(expiry.after.total_seconds()))
-    return [("RENAMENX", key, expiry.name), ("EXPIRE", expiry.name, seconds)]
+    return [("RENAMENX", key, expiry.name), ("EXPIRE", expiry.name, seconds_of(expiry))]
 
 
-def _check_fence(proof: ProofConnection, fence: Fence, *, needed: bool) -> None:
+def seconds_of(expiry: Expiry) -> int:
+    """Return how long the content stays under its private name, in whole seconds and never 0."""
+    return max(1, round(expiry.after.total_seconds()))
+
+
+def check_fence(proof: ProofConnection, fence: Fence, *, needed: bool) -> None:
     """Raise LeaseLostError unless the fence is ours. Where the live key is gone, it may have gone with it."""
     found = proof.command("GET", fence.key)
     if found is None and not needed:
@@ -116,12 +134,12 @@ def _check_fence(proof: ProofConnection, fence: Fence, *, needed: bool) -> None:
         raise LeaseLostError(
             f"the fence beside the live key is {'missing' if found is None else found.decode(errors='replace')}, "
             f"this runner's is {fence.number}",
-            detail=f"key {fence.key}; nothing was removed",
+            detail=f"key {fence.key}; nothing was changed",
             hint="another runner has taken the season over, or the key was lost; run again",
         )
 
 
-def _check_free(proof: ProofConnection, expiry: Expiry | None) -> None:
+def check_free(proof: ProofConnection, expiry: Expiry | None) -> None:
     if expiry and proof.command("EXISTS", expiry.name):
         raise SeasonHeldError(
             f"the private name {expiry.name!r}, under which the live key is to expire, is taken",
@@ -130,7 +148,7 @@ def _check_free(proof: ProofConnection, expiry: Expiry | None) -> None:
         )
 
 
-def _check_equal(
+def check_equal(
     live: Callable[[], Iterator[Page]], sealed: KeyFacts, descending: bool, archived: Callable[[], Iterable[Any]]
 ) -> None:
     digest = StandingDigest()
@@ -149,7 +167,7 @@ def _check_equal(
     )
 
 
-def _wait(proof: ProofConnection) -> tuple[int, int | None]:
+def wait_for_replicas(proof: ProofConnection) -> tuple[int, int | None]:
     """Return how many replicas follow the server and how many have confirmed; it is done either way, so never raise."""
     try:
         replicas = len(proof.command("ROLE")[2])

@@ -16,6 +16,7 @@ from archive.layout import staging_dir
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS
 from archive.parts import PART_ROWS, PartCutter
 from archive.proof import DisturbedError, ProofConnection
+from archive.refusals import CrowdedError
 from archive.seal import StandingFacts
 from archive.standing import Standing
 from archive.store import Store
@@ -25,7 +26,7 @@ from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Bounds
 
 _LONGEST_PAUSE = 10  # seconds
-_BLOCK_ROWS = 20_000  # rows that are worked on at once, so that short pages cost no more than long ones
+_BLOCK_ROWS, _BLOCK_BYTES = 20_000, 8 * 2**20  # worked on at once, so that short pages cost no more than long ones
 
 
 class SnapshotDisturbedError(SeasonHeldError):
@@ -68,14 +69,15 @@ def take(
     ``attempt`` names the staging folder of the 1st, 2nd, … try; names may never come twice. A try during which somebody
     wrote is thrown away with what it staged, and repeated on a new connection after ``pause`` (given seconds, growing);
     ``progress`` is told rows read and rows in all after each page. A missing key gives no rows: only the caller, who
-    knows the ledger, can tell an empty season from a lost one.
+    knows the ledger, can tell an empty season from a lost one. A server that is out of memory and refuses the proof is
+    read once more, and proved by a transaction of no commands.
 
     Raises SnapshotDisturbedError after ``tries`` disturbed tries, ForeignMemberError for a row that the board cannot
     have written, and what the proof connection and the store raise; whatever it is, nothing but staging was written.
     """
     numbers = count(1)
 
-    def once() -> Snapshot:
+    def once(prove: Callable[[ProofConnection], object] = ProofConnection.exec) -> Snapshot:
         number = next(numbers)
         name = attempt(number)
         with Uploads(store, staging_dir(source.board.name, source.bounds.id, name)) as uploads:
@@ -88,9 +90,15 @@ def take(
                     page_rows=page_rows,
                     page_budget=page_budget,
                 )
-                standing = _stage(proof, live, total or 0, source, uploads, part_rows, progress)
+                standing = _stage(proof, live, total or 0, source, uploads, part_rows, progress, prove)
             parts = uploads.finish()
         return Snapshot(standing.facts(name, parts), total is not None, number - 1)
+
+    def once_even_crowded() -> Snapshot:
+        try:
+            return once()
+        except CrowdedError:
+            return once(ProofConnection.unchanged)
 
     retrying = Retrying(
         retry=retry_if_exception_type(DisturbedError),
@@ -100,7 +108,7 @@ def take(
         reraise=True,
     )
     try:
-        return retrying(once)
+        return retrying(once_even_crowded)
     except DisturbedError as error:
         raise SnapshotDisturbedError(
             f"{source.board.name}/{source.bounds.id}: the live key was written to in each of {tries} tries to read it",
@@ -117,6 +125,7 @@ def _stage(
     uploads: Uploads,
     part_rows: int,
     progress: Callable[[int, int], None] | None,
+    prove: Callable[[ProofConnection], object],
 ) -> Standing:
     """Return the standing of the ``live`` pages, ``total`` rows, once they are proved and given to ``uploads``."""
     standing = Standing(source.board, source.bounds, source.key)
@@ -130,11 +139,15 @@ def _stage(
             progress(rows, total)
         if rows == total:
             # At once: whatever is still to be encoded and put must not keep the window open.
-            proof.exec()
-        if rows == total or sum(map(len, waiting)) >= _BLOCK_ROWS:
+            prove(proof)
+        if rows == total or _is_block(waiting):
             uploads.put(cutter.add(standing.add(joined(waiting))))
             waiting.clear()
     if not total:
-        proof.exec()
+        prove(proof)
     uploads.put(cutter.finish())
     return standing
+
+
+def _is_block(waiting: list[Page]) -> bool:
+    return sum(map(len, waiting)) >= _BLOCK_ROWS or sum(page.members.nbytes for page in waiting) >= _BLOCK_BYTES

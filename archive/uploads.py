@@ -1,4 +1,4 @@
-"""Parts on their way to staging: encoded one at a time and put a few at a time, while the next is being gathered."""
+"""Parts on their way to staging: encoded and put while the rows behind them are being gathered."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ from contextlib import suppress
 
 from archive.layout import parse_part
 from archive.objects import Store, settle
-from archive.parts import Cut, Part
+from archive.parts import Part, PartEncoder, RowGroup
 from leaderboard.errors import FinaleError
 
-_IN_FLIGHT = 2  # encoded parts held in memory while they are put
+_ENCODING = 3  # row groups held in memory while they are encoded
+_PUTTING = 2  # parts held in memory while they are put
 
 
 class Uploads:
     """Puts of the parts of one attempt into a ``folder`` of its own; thrown away if the block fails.
 
-    At most one part is encoded and ``_IN_FLIGHT`` are put at any time, so that memory stays flat.
+    A few row groups wait to be encoded and a few parts to be put, no more, so that memory stays flat.
     """
 
     def __init__(self, store: Store, folder: str) -> None:
         self._store = store
         self._folder = folder
-        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="finale-encode")
-        self._putter = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="finale-put")
-        self._encoding: Future[tuple[Part, bytes]] | None = None
+        self._encoder = PartEncoder()
+        self._encoding_pool = ThreadPoolExecutor(1, thread_name_prefix="finale-encode")
+        self._putting_pool = ThreadPoolExecutor(_PUTTING, thread_name_prefix="finale-put")
+        self._encoding: deque[Future[list[tuple[Part, bytes]]]] = deque()
         self._putting: deque[Future[bool]] = deque()
         self._parts: list[Part] = []
 
@@ -34,33 +36,38 @@ class Uploads:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._encoder.shutdown(cancel_futures=True)
-        self._putter.shutdown(cancel_futures=True)
+        self._encoding_pool.shutdown(cancel_futures=True)
+        self._putting_pool.shutdown(cancel_futures=True)
         if isinstance(error, Exception):
             self._throw_away()
 
-    def put(self, cuts: Iterable[Cut]) -> None:
-        """Start to encode and put parts; wait while too many are under way. Raises what an earlier one raised."""
-        for cut in cuts:
-            self._put_encoded()
-            self._encoding = self._encoder.submit(cut.encoded)
+    def put(self, groups: Iterable[RowGroup]) -> None:
+        """Start to encode ``groups`` and to put the parts they complete; wait while too many are under way.
+
+        Raises what encoding or putting an earlier one raised.
+        """
+        for group in groups:
+            self._await_encoded(_ENCODING - 1)
+            self._encoding.append(self._encoding_pool.submit(self._encoder.add, group))
 
     def finish(self) -> tuple[Part, ...]:
         """Wait until all parts are stored; return them."""
-        self._put_encoded()
-        while self._putting:
-            self._putting.popleft().result()
+        self._await_encoded(0)
+        self._await_put(0)
         return tuple(self._parts)
 
-    def _put_encoded(self) -> None:
-        if self._encoding is None:
-            return
-        part, data = self._encoding.result()
-        self._encoding = None
-        if len(self._putting) == _IN_FLIGHT:
+    def _await_encoded(self, most: int) -> None:
+        """Give the parts that are encoded to the store, until at most ``most`` row groups are under way."""
+        while self._encoding and (len(self._encoding) > most or self._encoding[0].done()):
+            for part, data in self._encoding.popleft().result():
+                self._await_put(_PUTTING - 1)
+                path = f"{self._folder}/{part.name}"
+                self._putting.append(self._putting_pool.submit(settle, self._store, path, data))
+                self._parts.append(part)
+
+    def _await_put(self, most: int) -> None:
+        while len(self._putting) > most:
             self._putting.popleft().result()
-        self._putting.append(self._putter.submit(settle, self._store, f"{self._folder}/{part.name}", data))
-        self._parts.append(part)
 
     def _throw_away(self) -> None:
         # What cannot be removed now lies where no reader globs, and is swept by age.

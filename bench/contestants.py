@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 PAGE = 10_000  # of those that do not choose their own
 
@@ -72,12 +73,37 @@ def usual(path: Path, folder: Path, _days: int) -> Callable[[], int]:
     total = int(client.zcard(KEY))
 
     def run() -> int:
-        rows: list[tuple[str, float]] = []
+        rows: list[Any] = []
         for first in range(0, total, PAGE):
             rows += client.zrange(KEY, first, first + PAGE - 1, desc=True, withscores=True)
         frame = pd.DataFrame(rows, columns=["player_id", "score"])
         frame.to_parquet(folder / "standings.parquet")
         return len(frame)
+
+    return run
+
+
+def drain(path: Path, _folder: Path, _days: int) -> Callable[[], int]:
+    """Finale's drain alone, as before cleaning: WATCH, pages as columns, digest, proof; no Parquet."""
+    import redis
+
+    from archive.digest import StandingDigest
+    from archive.drain import pages
+    from archive.once import proof_factory
+    from archive.proof import ProofConnection
+    from bench.sorted_set import KEY
+
+    client = redis.Redis(unix_socket_path=str(path))
+    connect = proof_factory(client)
+
+    def run() -> int:
+        digest = StandingDigest()
+        with ProofConnection(connect) as proof:
+            proof.watch(KEY)
+            for page in pages(proof, KEY, descending=True):
+                digest.update(page.members, page.scores)
+            proof.exec()
+        return digest.rows
 
     return run
 
@@ -104,7 +130,7 @@ def finale(path: Path, folder: Path, days: int) -> Callable[[], int]:
     return run
 
 
-CONTESTANTS = {"floor": floor, "redis-py": redis_py, "usual loop": usual, "Finale": finale}
+CONTESTANTS = {"floor": floor, "redis-py": redis_py, "usual loop": usual, "drain": drain, "Finale": finale}
 
 
 def main() -> None:

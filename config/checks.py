@@ -73,7 +73,8 @@ def _fault(board: Board, bounds: Bounds, taken: dict[str, str], current: Mapping
         key = live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at)
     except ConfigError as error:
         return f"board.{board.name}: {error}"
-    season = f"{board.name}/{bounds.id}"
+    # Seasons of a board that is frozen by renaming may have one key, one after another.
+    season = board.name if board.shares_key else f"{board.name}/{bounds.id}"
     other = taken.setdefault(key, season)
     if other != season:
         return f"board.{board.name}.key = {board.key!r}: {other} and {season} would have the same live key {key!r}"

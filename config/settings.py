@@ -75,7 +75,7 @@ class Runner(Strict):
     lease: Timeout = timedelta(seconds=30)
     page_budget: Budget = timedelta(milliseconds=2)
     page_rows: int = Field(default=10_000, ge=10, le=1_000_000)
-    part_rows: int = Field(default=1_000_000, ge=1_000, le=100_000_000)
+    part_rows: int = Field(default=1_200_000, ge=1_000, le=100_000_000)
     batch_rows: int = Field(default=50_000, ge=100, le=10_000_000)
     snapshot_tries: int = Field(default=5, ge=1, le=1_000)
     redis_timeout: Timeout = timedelta(seconds=10)

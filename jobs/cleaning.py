@@ -52,13 +52,13 @@ def verdicts(outside: Outside, board: str | None = None) -> list[Judged]:
     asked = [season for season in every if board in (None, season.board.name)]
     now, cleaned_at = outside.database.now(), journal.finished(outside.database, Step.CLEAN)
     last = {season.key for season in strays.cleaned_keys(every).values()}
-    looked_at = [season.live_key for season in asked if season.state in (State.DELIVERED, State.CLEANED)]
+    looked_at = [season.own_key for season in asked if season.state in (State.DELIVERED, State.CLEANED)]
     found = kinds(outside.redis, looked_at)
 
     def live(season: Season) -> bool | None:
         if season.state is State.CLEANED and season.key not in last:
             return False  # what is there now is another season's
-        return found[season.live_key] != "none" if season.live_key in found else None
+        return found[season.own_key] != "none" if season.own_key in found else None
 
     return [
         Judged(

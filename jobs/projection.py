@@ -18,6 +18,7 @@ from ledger.leases import Lease
 from ledger.pending import BucketLease, PendingTotal
 from live import apply
 from live.errors import FencedError, LostWritesError
+from live.keyspace import kinds
 
 BATCH = 2_000
 _ROUNDS = 100
@@ -45,6 +46,7 @@ def apply_pending(
     for an adopted key, to which nothing is written.
     """
     check_own_key(season)
+    target = written_key(outside, season)
     length, every = outside.runner.lease, freezer is not None
     dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
     done = Applied()
@@ -65,7 +67,7 @@ def apply_pending(
         try:
             server = apply.server_identity(outside.redis)
             for lease, found in _agree_on_numbers(outside, season, leases):
-                done += found + _write_bucket(outside, season, codec, lease, server)
+                done += found + _write_bucket(outside, season, target, codec, lease, server)
         except FencedError:
             continue  # taken over before it began: look again what is left
         except BaseException:
@@ -85,6 +87,14 @@ def check_own_key(season: Season) -> None:
         )
 
 
+def written_key(outside: Outside, season: Season) -> str:
+    """Return the key that the season's totals are written to: the live key, or the private name once it has that."""
+    if not season.renames or season.standing_key == season.own_key:
+        return season.standing_key
+    # A freeze that was broken off may have renamed it already.
+    return season.live_key if kinds(outside.redis, [season.own_key])[season.own_key] == "none" else season.own_key
+
+
 def _give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
     """Let the next applier have the buckets at once; what this one may have sent is shut out by the next fence."""
     with suppress(FinaleError):
@@ -97,7 +107,7 @@ def _agree_on_numbers(
 ) -> list[tuple[BucketLease, Applied]]:
     """Claim the buckets in Redis too; where its running number is behind the ledger's, everything is pending again."""
     numbers = apply.claim(
-        outside.redis, season.live_key, [lease.bucket for lease in leases], [lease.fence for lease in leases]
+        outside.redis, season.own_key, [lease.bucket for lease in leases], [lease.fence for lease in leases]
     )
     lost = [lease for lease, number in zip(leases, numbers, strict=True) if number < lease.number]
     pending.lost(outside.database, lost)
@@ -107,7 +117,9 @@ def _agree_on_numbers(
     ]
 
 
-def _write_bucket(outside: Outside, season: Season, codec: Codec, lease: BucketLease, server: str) -> Applied:
+def _write_bucket(
+    outside: Outside, season: Season, target: str, codec: Codec, lease: BucketLease, server: str
+) -> Applied:
     """Write the bucket until nothing of it is pending; stop quietly if it is taken over, the other one goes on."""
     done = Applied()
     try:
@@ -115,13 +127,14 @@ def _write_bucket(outside: Outside, season: Season, codec: Codec, lease: BucketL
             present = [total for total in totals if total.points is not None and total.reached_at is not None]
             apply.apply(
                 outside.redis,
-                season.live_key,
+                target,
                 bucket=lease.bucket,
                 fence=lease.fence,
                 number=lease.number + 1,
                 members=[total.player_id for total in present],
                 scores=_scores(codec, present),
                 removed=[total.player_id for total in totals if total.points is None],
+                beside=season.own_key,
             )
             lease = pending.record(outside.database, lease, lease.number + 1, server, totals, outside.runner.lease)
             done += Applied(players=len(totals))
@@ -129,7 +142,7 @@ def _write_bucket(outside: Outside, season: Season, codec: Codec, lease: BucketL
     except (LeaseLostError, LostWritesError):
         held = False
     if not held:
-        apply.withdraw(outside.redis, season.live_key, lease.bucket, lease.fence)
+        apply.withdraw(outside.redis, season.own_key, lease.bucket, lease.fence)
     return done
 
 

@@ -34,14 +34,14 @@ def returned_keys(outside: Outside, now: datetime) -> list[tuple[Season, KeyRetu
     Adopted keys are left out: whoever wrote them before may use the name again.
     """
     cleaned = seasons.lately_cleaned(outside.database, now - LOOKED_AFTER, LOOKED_AT)
-    found = kinds(outside.redis, [season.live_key for season, _ in cleaned])
-    return [(season, _told(season, at)) for season, at in cleaned if found[season.live_key] != "none"]
+    found = kinds(outside.redis, [season.own_key for season, _ in cleaned])
+    return [(season, _told(season, at)) for season, at in cleaned if found[season.own_key] != "none"]
 
 
 def _told(season: Season, cleaned_at: datetime) -> KeyReturnedError:
     name = f"{season.board.name} {season.id}"
     return KeyReturnedError(
-        f"{season.name} was cleaned at {cleaned_at:%Y-%m-%d %H:%M:%S} UTC, but its live key {season.live_key} is back",
+        f"{season.name} was cleaned at {cleaned_at:%Y-%m-%d %H:%M:%S} UTC, but its live key {season.own_key} is back",
         detail="a failover may have brought it back, or something still writes to it; it was not touched",
         hint=f"finale season strays tells whether it is what was sealed; finale clean {name} --again removes it if so",
     )
@@ -65,7 +65,7 @@ def resemblance(outside: Outside, season: Season) -> Likeness:
 def plan_again(outside: Outside, season: Season) -> dict[str, Any]:
     """Return what ``clean_again`` would come to, and raise what it would refuse at once, without changing anything."""
     check_cleaned(outside, season)
-    if kinds(outside.redis, [season.live_key])[season.live_key] == "none":
+    if kinds(outside.redis, [season.own_key])[season.own_key] == "none":
         return _planned("act", "the live key is gone; remove what is left beside it")
     like = resemblance(outside, season)
     if like.equal:
@@ -91,7 +91,7 @@ def clean_again(outside: Outside, season: Season, *, who: str) -> Forgotten:
             done = forget(outside, season, lease)
         except FinaleError as error:
             with suppress(FinaleError):
-                withdraw_fence(outside.redis, season.live_key, lease.fence)
+                withdraw_fence(outside.redis, season.own_key, lease.fence)
                 _note(outside, lease, "not cleaned again", who, {"message": error.message, "detail": error.detail})
             raise
         _note(outside, lease, "cleaned again", who, {"figures": done.figures, **done.to_json()})
@@ -110,9 +110,9 @@ def check_cleaned(outside: Outside, season: Season) -> None:
             f"{season.name} is {season.state}; --again is for a season that was cleaned before",
             hint=f"see: finale clean {name} --dry-run",
         )
-    last = strays.cleaned_keys(seasons.every(outside.database, outside.boards)).get(season.live_key)
+    last = strays.cleaned_keys(seasons.every(outside.database, outside.boards)).get(season.own_key)
     if last is None or last.key != season.key:
         raise WrongStateError(
-            f"the key {season.live_key} is no longer that of {season.name}: another season has it now",
+            f"the key {season.own_key} is no longer that of {season.name}: another season has it now",
             hint="see: finale season list",
         )

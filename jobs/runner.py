@@ -127,11 +127,11 @@ def leased(outside: Outside, season: Season, who: str) -> Iterator[tuple[Lease, 
 
 def raise_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
     """Raise the fence beside the live key; one raised too late, after a take-over, would outlive a cleaned season."""
-    raise_fence(outside.redis, season.live_key, lease.fence)
+    raise_fence(outside.redis, season.own_key, lease.fence)
     try:
         leases.check(outside.database, lease)
     except LeaseLostError:
-        withdraw_fence(outside.redis, season.live_key, lease.fence)
+        withdraw_fence(outside.redis, season.own_key, lease.fence)
         raise
 
 

@@ -44,7 +44,7 @@ def _live(outside: Outside, season: Season) -> LiveBoard | None:
     """Return the live board; None once it was cleaned."""
     if season.state is State.CLEANED:
         return None
-    return LiveBoard(outside.redis, season.board, season.bounds, season.live_key)
+    return LiveBoard(outside.redis, season.board, season.bounds, season.standing_key)
 
 
 def _sealed(season: Season) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from shlex import quote
 from typing import Any, Literal
 
+from jobs import renaming
 from jobs.closing import untaken
 from jobs.returned import resemblance
 from jobs.wiring import Outside
@@ -24,10 +25,11 @@ ALL_HELPERS = "*:finale:*"
 @dataclass(frozen=True, slots=True)
 class Found:
     """One key. ``board``: it fits a board's template; ``helper``: it stands beside a key that no season needs any more;
-    ``returned``: the live key of a cleaned season. ``rows`` is None for what is no sorted set.
+    ``returned``: the live key of a cleaned season; ``late``: the old name of a season frozen by renaming. ``rows`` is
+    None for what is no sorted set, or was not counted.
     """
 
-    kind: Literal["board", "helper", "returned"]
+    kind: Literal["board", "helper", "returned", "late"]
     key: str
     board: str | None
     season: str | None
@@ -54,6 +56,7 @@ def find_strays(outside: Outside, board: str | None = None) -> list[Found]:
     return [
         *_boards(outside, strays.stray_keys(sets, shapes, every)),
         *_returned(outside, [one for one in strays.cleaned_keys(every).values() if board in (None, one.board.name)]),
+        *_late(outside, [one for one in every if board in (None, one.board.name)]),
         *_helpers(outside, every, shapes, board),
     ]
 
@@ -89,8 +92,8 @@ def _is_untaken(outside: Outside, board: str, season: str, key: str) -> bool:
 
 
 def _returned(outside: Outside, cleaned: Sequence[Season]) -> list[Found]:
-    types = kinds(outside.redis, [season.live_key for season in cleaned])
-    return [_back(outside, season, types[season.live_key]) for season in cleaned if types[season.live_key] != "none"]
+    types = kinds(outside.redis, [season.own_key for season in cleaned])
+    return [_back(outside, season, types[season.own_key]) for season in cleaned if types[season.own_key] != "none"]
 
 
 def _back(outside: Outside, season: Season, kind: str) -> Found:
@@ -105,7 +108,15 @@ def _back(outside: Outside, season: Season, kind: str) -> Found:
         except FinaleError as error:
             told = f"it could not be compared with the archive: {error.message}"
     what = f"{season.name} was cleaned, and its live key is back; {told}"
-    return Found("returned", season.live_key, season.board.name, season.id, rows, what, by_hand)
+    return Found("returned", season.own_key, season.board.name, season.id, rows, what, by_hand)
+
+
+def _late(outside: Outside, every: Sequence[Season]) -> list[Found]:
+    return [
+        Found("late", season.live_key, season.board.name, season.id, None, told, "remove it by hand")
+        for season in every
+        for told in renaming.late_writes(outside, season)
+    ]
 
 
 def _helpers(outside: Outside, every: Sequence[Season], shapes: Sequence[Shape], board: str | None) -> list[Found]:
@@ -113,7 +124,7 @@ def _helpers(outside: Outside, every: Sequence[Season], shapes: Sequence[Shape],
     left = strays.stray_helpers(named, every)
     # A private name under which a cleaned key waits for its end is no stray.
     ending = lifetimes(outside.redis, [one.name for one in left if one.kind == "expiring"])
-    seen = {season.live_key: season for season in every if season.state is State.CLEANED}
+    seen = {season.own_key: season for season in every if season.state is State.CLEANED}
     found = []
     for one in left:
         season = next((seen[key] for key in one.beside if key in seen), None)

@@ -123,7 +123,7 @@ def apply_all(outside: Outside, season: Season, *, every_total: bool) -> Applied
     done = apply_pending(outside, season, identity.holder(), force=True)
     if left := pending.count(outside.database, season.key):
         raise UnavailableError(
-            f"{done.players:,} totals were written to {season.live_key}, {left:,} wait",
+            f"{done.players:,} totals were written to {season.standing_key}, {left:,} wait",
             detail="another applier has taken them over, or new results came meanwhile",
             hint="run the command again",
         )

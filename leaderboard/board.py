@@ -211,6 +211,7 @@ class Board(Strict):
     member: Literal["text", "binary"] = "text"
     points: Literal["integer", "fraction"] = "integer"
     ledger: Literal["own", "none"] = "own"
+    freeze: Literal["watch", "rename"] = "watch"
     calendar: Calendar
     grace: Duration = timedelta(minutes=15)
     keep_live: Duration = timedelta(days=7)
@@ -225,16 +226,27 @@ class Board(Strict):
             return {**data, "source": data.get("name", "")}
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _a_shared_key_has_no_grace(cls, data: Any) -> Any:
+        """Without a word about grace: whoever shares one key among seasons freezes it at the cutoff."""
+        if isinstance(data, dict) and "grace" not in data and data.get("freeze") == "rename":
+            key = data.get("key", cls.model_fields["key"].default)
+            if isinstance(key, str) and keys.is_shared(key):
+                return {**data, "grace": timedelta(0)}
+        return data
+
     @model_validator(mode="after")
     def _holds_together(self) -> Board:
         _named(self.name, "board")
         _named(self.source, "source")
         try:
-            keys.check_template(self.key)
+            keys.check_template(self.key, shared=self.freeze == "rename")
             if self.current_key is not None:
                 keys.check_current_key(self.current_key, self.key)
         except ConfigError as error:
             raise ValueError(str(error)) from None
+        self._check_shared_key()
         if self.points == "fraction" and self.ties.by == "first_to_reach":
             raise ValueError(
                 'points = "fraction" leaves no room for a time in the score; use ties = "shared" or "member"'
@@ -242,6 +254,24 @@ class Board(Strict):
         if self.points == "fraction" and self.ledger == "own":
             raise ValueError('Finale\'s own ledger counts whole points; points = "fraction" needs ledger = "none"')
         return self
+
+    def _check_shared_key(self) -> None:
+        if not self.shares_key:
+            return
+        if self.ledger == "own":
+            raise ValueError(
+                f"key = {self.key!r} is the same for every season, so totals of two seasons would meet in it; it needs "
+                'ledger = "none", or <season> in the key'
+            )
+        if self.grace:
+            raise ValueError(
+                f"key = {self.key!r} is the same for every season, so it is frozen at the cutoff: grace must be 0s"
+            )
+
+    @property
+    def shares_key(self) -> bool:
+        """Whether all seasons are played under one key."""
+        return keys.is_shared(self.key)
 
     @property
     def packed(self) -> bool:
@@ -260,10 +290,11 @@ class Board(Strict):
     def with_fixed_of(self, opened: Board) -> Board:
         """Return this board, but with everything that ``opened`` fixed when its season opened.
 
-        Codec, ties, order, aggregate, key, member, points, source, filter and ledger stay, as do the stored bounds with
-        their grace; the rest (keep_live, cleanup, rewards, current_key) follows the configuration until it closes.
+        Codec, ties, order, aggregate, key, freeze, member, points, source, filter and ledger stay, as do the stored
+        bounds with their grace; the rest (keep_live, cleanup, rewards, current_key) follows the configuration until it
+        closes.
         """
         return self.model_copy(update={name: getattr(opened, name) for name in FIXED_AT_OPEN})
 
 
-FIXED_AT_OPEN = ("source", "where", "key", "order", "aggregate", "ties", "member", "points", "ledger")
+FIXED_AT_OPEN = ("source", "where", "key", "order", "aggregate", "ties", "member", "points", "ledger", "freeze")

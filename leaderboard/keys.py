@@ -12,12 +12,17 @@ SLOTS = 16_384
 _FIELD = re.compile(r"<([^<>]*)>")
 # Digits only, and the same on every machine: no names of a locale, no %s, which reads the machine's own time zone.
 _LAYOUT = re.compile(r"(?:[^%]|%[YymdHMSjGVuw%])+")
-#: What stands beside a live key: the runner's fence, what was applied, the private name under which a key expires.
-KINDS = ("fence", "applied", "expiring")
+#: What stands beside a live key: the runner's fence, what was applied, the private names under which a key expires, and
+#: under which it is while a server that is out of memory forgets it.
+KINDS = ("fence", "applied", "expiring", "leaving")
+FROZEN = "frozen"
 
 
-def check_template(template: str) -> str:
-    """Return the key template if every season gets a key of its own from it; raise ConfigError otherwise."""
+def check_template(template: str, *, shared: bool = False) -> str:
+    """Return the key template if every season gets a key of its own from it; raise ConfigError otherwise.
+
+    With ``shared`` one key for all seasons will do.
+    """
     fields = _FIELD.findall(template)
     for field in fields:
         name, _, layout = field.partition(":")
@@ -29,16 +34,21 @@ def check_template(template: str) -> str:
             f"the key template {template!r} has the unknown field <{field}>",
             hint="use <board>, <season>, <starts_at:%Y-%m-%d> or <ends_at:%Y-%m-%d>, with Y y m d H M S j G V u w",
         )
-    if not any(field.partition(":")[0] in ("season", "starts_at", "ends_at") for field in fields):
+    if not shared and is_shared(template):
         raise ConfigError(
             f"the key template {template!r} gives every season the same key",
-            hint="put <season>, or a bound such as <starts_at:%Y-%m-%d>, into it",
+            hint='put <season>, or a bound such as <starts_at:%Y-%m-%d>, into it; or set freeze = "rename"',
         )
     if re.search(r"[<>]", _FIELD.sub("", template)) or not template.isprintable():
         raise ConfigError(f"the key template {template!r} has a stray < or >, or an unprintable character")
     sample = datetime(2026, 1, 1, tzinfo=UTC)
     helper_key(_fill(template, "board", "season", sample, sample), "fence")
     return template
+
+
+def is_shared(template: str) -> bool:
+    """Return whether the key template gives every season of a board the same key."""
+    return not any(field.partition(":")[0] in ("season", "starts_at", "ends_at") for field in _FIELD.findall(template))
 
 
 def check_current_key(current_key: str, template: str) -> str:
@@ -91,13 +101,22 @@ def slot(key: str) -> int:
 def helper_key(key: str, kind: str) -> str:
     """Return the name of a helper key beside the live ``key``, in the same slot.
 
-    It keeps the key's own hash tag, or wraps the whole key where it has none. ``kind`` is ``fence``, ``applied`` or
-    ``expiring``. Raises ConfigError for a key that can be tagged in neither way.
+    It keeps the key's own hash tag, or wraps the whole key where it has none. ``kind`` is one of ``KINDS``. Raises
+    ConfigError for a key that can be tagged in neither way.
     """
     if kind not in KINDS:
         raise ValueError(kind)
+    return _beside(key, kind)
+
+
+def frozen_key(key: str, season: str) -> str:
+    """Return the private name of what a season leaves under ``key``, in the same slot; otherwise as ``helper_key``."""
+    return _beside(key, f"{FROZEN}:{season}")
+
+
+def _beside(key: str, what: str) -> str:
     tagged = key if hashed_part(key) != key else f"{{{key}}}"
-    helper = f"{tagged}:finale:{kind}"
+    helper = f"{tagged}:finale:{what}"
     if not key or hashed_part(helper) != hashed_part(key):
         raise ConfigError(
             f"the key {key!r} cannot be given helper keys in the same cluster slot",

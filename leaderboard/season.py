@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from leaderboard import keys
 from leaderboard.board import Board
 from leaderboard.names import check_name
-from leaderboard.states import State
+from leaderboard.states import State, reached
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,7 +48,7 @@ class Season:
     board: Board  #: as fixed when the season opened, the rest as configured when it closes
     bounds: Bounds
     state: State
-    live_key: str
+    live_key: str  #: the name under which players' results are written
     closes_at: datetime  #: the end of grace
     backfill: bool  #: first seen after its grace: only ``finale close`` closes it
     frozen_at: datetime | None
@@ -61,6 +62,30 @@ class Season:
     @property
     def id(self) -> str:
         return self.bounds.id
+
+    @property
+    def renames(self) -> bool:
+        """Whether the freeze gives what was played a private name. An adopted key keeps its own."""
+        return self.board.freeze == "rename" and not self.adopted
+
+    @property
+    def own_key(self) -> str:
+        """The one name that is this season's alone, whatever its state; its helper keys stand beside that."""
+        return keys.frozen_key(self.live_key, self.id) if self.renames else self.live_key
+
+    @property
+    def standing_key(self) -> str:
+        """Where the season's rows are: under the live key, and once frozen under its own key."""
+        return self.own_key if reached(self.state, State.FROZEN) else self.live_key
+
+    @property
+    def late_key(self) -> str | None:
+        """The old name of a frozen season, under which nothing should be written any more.
+
+        None where there is no such name: rows are still there, or the next season's come to be.
+        """
+        moved = self.renames and not self.board.shares_key and reached(self.state, State.FROZEN)
+        return self.live_key if moved else None
 
     @property
     def name(self) -> str:

@@ -70,17 +70,22 @@ class Helper:
 
 def helper(name: str) -> Helper | None:
     """Return the helper key called ``name``; None for any other key."""
-    base, found, kind = name.rpartition(":finale:")
-    if not found or kind not in keys.KINDS:
+    base, found, what = name.rpartition(":finale:")
+    kind, _, season = what.partition(":")
+    if not found or not _is_kind(kind, season):
         return None
     inner = base[1:-1] if base.startswith("{") and base.endswith("}") else ""
-    beside = tuple(key for key in (inner, base) if key and _helper_key(key, kind) == name)
+    beside = tuple(key for key in (inner, base) if key and _named(key, kind, season) == name)
     return Helper(name, kind, beside) if beside else None
 
 
-def _helper_key(key: str, kind: str) -> str | None:
+def _is_kind(kind: str, season: str) -> bool:
+    return re.fullmatch(_NAME, season) is not None if kind == keys.FROZEN else kind in keys.KINDS and not season
+
+
+def _named(key: str, kind: str, season: str) -> str | None:
     try:
-        return keys.helper_key(key, kind)
+        return keys.frozen_key(key, season) if kind == keys.FROZEN else keys.helper_key(key, kind)
     except ConfigError:
         return None
 
@@ -106,16 +111,25 @@ def stray_keys(sorted_sets: Iterable[str], shapes: Iterable[Shape], seasons: Ite
 
 
 def stray_helpers(helpers: Iterable[Helper], seasons: Iterable[Season]) -> list[Helper]:
-    """Return the helper keys whose live key belongs to no season that has still to be cleaned, in order."""
-    needed = {season.live_key for season in seasons if season.state not in TERMINAL}
-    left = {one.name: one for one in helpers if needed.isdisjoint(one.beside)}
+    """Return the helper keys whose live key belongs to no season that has still to be cleaned, in order.
+
+    What a season left under a private name is its own, not a helper of others: told where no season has that name.
+    """
+    known = [season for season in seasons if season.state is not State.CANCELLED]
+    owned = {season.own_key for season in known}
+    needed = {season.own_key for season in known if season.state not in TERMINAL}
+    left = {
+        one.name: one
+        for one in helpers
+        if (one.name not in owned if one.kind == keys.FROZEN else needed.isdisjoint(one.beside))
+    }
     return [left[name] for name in sorted(left)]
 
 
 def cleaned_keys(seasons: Iterable[Season]) -> Mapping[str, Season]:
-    """Return the last cleaned season of each live key that no season has any more."""
+    """Return the last cleaned season of each key that was proved and removed, if no season has it any more."""
     known = sorted(seasons, key=lambda season: season.bounds)
-    needed = {season.live_key for season in known if season.state not in TERMINAL}
+    needed = {key for season in known if season.state not in TERMINAL for key in (season.live_key, season.own_key)}
     return {
-        season.live_key: season for season in known if season.state is State.CLEANED and season.live_key not in needed
+        season.own_key: season for season in known if season.state is State.CLEANED and season.own_key not in needed
     }

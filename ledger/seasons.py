@@ -297,6 +297,7 @@ def as_json(season: Season) -> dict[str, Any]:
         "backfill": season.backfill,
         "adopted": season.adopted,
         "live_key": season.live_key,
+        "frozen_key": season.own_key if season.renames else None,
         "hold": {
             "reason": season.hold.reason,
             "detail": season.hold.detail,

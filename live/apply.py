@@ -56,8 +56,11 @@ def apply(
     members: Sequence[bytes],
     scores: Sequence[float],
     removed: Sequence[bytes],
+    beside: str | None = None,
 ) -> None:
     """Give ``members`` their ``scores`` and take out ``removed`` as the bucket's batch ``number``: all or nothing.
+
+    The bucket is claimed beside the live key, or ``beside`` another name in its slot.
 
     Raises FencedError when another applier holds the bucket, UnclaimedError when the server does not know the claim,
     RolledBackError when ``number`` is not the one after the stored number, InputError for a score that is no finite
@@ -71,7 +74,7 @@ def apply(
     status, stored = run(
         client,
         "apply",
-        {live_key: "zset", helper_key(live_key, "applied"): "hash"},
+        {live_key: "zset", helper_key(beside or live_key, "applied"): "hash"},
         *(bucket, fence, number, uuid4().bytes, len(written)),
         *rows,
         *removed,

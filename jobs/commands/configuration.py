@@ -93,9 +93,7 @@ def calendar(
         output.print_json(rows)
         return
     if not rows:
-        output.err.print(
-            f"the calendar of {board} lists no later season; see earlier ones with --from TIME"
-        )
+        output.err.print(f"the calendar of {board} lists no later season; see earlier ones with --from TIME")
         return
     output.print_table(
         ("season", f"starts ({found.calendar.timezone})", "ends", "starts (UTC)", "ends (UTC)"),

@@ -96,7 +96,7 @@ def apply(
     if as_json:
         output.print_json({"applied": done.players, "lost_buckets": done.lost_buckets})
     else:
-        output.out.print(f"{done.players:,} totals written to {found.live_key}", markup=False)
+        output.out.print(f"{done.players:,} totals written to {found.standing_key}", markup=False)
 
 
 def standings(

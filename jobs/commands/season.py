@@ -288,7 +288,7 @@ def _next_json(found: Season) -> dict[str, Any]:
 
 def _told(detail: dict[str, Any]) -> str:
     if "figures" in detail:
-        return str(detail["figures"])
+        return "; ".join([str(detail["figures"]), *(f"warning: {each}" for each in detail.get("warnings", ()))])
     said = {key: value for key, value in detail.items() if value not in ("", None, False)}
     told = {key: said[key] for key in ("message", "detail", "hint", *said) if key in said}
     return ", ".join(str(value) if key == "message" else f"{key} {value}" for key, value in told.items())

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from archive import removal
+from archive import crowded, removal
 from archive.fetch import read_parts_checked
 from archive.removal import Removal
 from archive.seal import StandingFacts
 from archive.verify import verify
+from jobs import renaming
 from jobs.steps.seal import committed
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Verdict, Wait
@@ -46,7 +47,8 @@ class Clean:
 
     def act(self, work: Acting, facts: Facts) -> Done:
         forgotten = forget(work.outside, work.season, work.lease)
-        return Done(forgotten.to_json(), forgotten.figures)
+        warnings = renaming.late_writes(work.outside, work.season)
+        return Done(forgotten.to_json(), forgotten.figures, warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
     """Read every sealed part again, then remove the live key and its helpers if the key is what was sealed (I1).
 
     The lease's fence stands beside the key. Raises ArchiveMismatchError for a part that is not as sealed, and what
-    ``removal.remove`` raises; the key is then as it was.
+    ``crowded.remove`` raises; the key is then as it was.
     """
     seal = committed(outside, season, "standings")
     verified = verify(outside.store, season.board.name, season.id)
@@ -89,14 +91,14 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
         verify(outside.store, season.board.name, season.id, "grants")
     assert isinstance(seal.facts, StandingFacts)
     (key,) = seal.facts.keys
-    fence = keys.helper_key(season.live_key, "fence")
-    expiry = removal.Expiry(keys.helper_key(season.live_key, "expiring"), EXPIRES_AFTER)
-    removed = removal.remove(
+    fence = keys.helper_key(season.own_key, "fence")
+    expiry = removal.Expiry(keys.helper_key(season.own_key, "expiring"), EXPIRES_AFTER)
+    removed = crowded.remove(
         outside.connect,
         key,
         removal.Fence(fence, lease.fence),
         descending=season.board.descending,
-        helper_keys=[keys.helper_key(season.live_key, "applied"), fence],
+        helper_keys=[keys.helper_key(season.own_key, "applied"), fence],
         archived=lambda: read_parts_checked(outside.store, seal),
         expiry=expiry if season.board.cleanup == "expire" else None,
         page_rows=outside.runner.page_rows,

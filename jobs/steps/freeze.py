@@ -1,13 +1,14 @@
-"""Freeze: the barrier in PostgreSQL, then the last totals that Redis does not have are written (I6)."""
+"""Freeze: the barrier in PostgreSQL, the last totals that Redis lacks are written (I6), the key renamed if so asked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from jobs import renaming
 from jobs.projection import Applied, apply_pending
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Verdict, Wait
+from jobs.verdicts import Act, Done, Held, Verdict, Wait
 from leaderboard.errors import UnavailableError
 from leaderboard.states import Step
 from ledger import pending, totals
@@ -19,6 +20,7 @@ class Facts:
     now: datetime
     closes_at: datetime
     forced: bool
+    holds: Held | None = None  #: where the key holds another season's rows too
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,14 @@ class Freeze:
     step: Step = Step.FREEZE
 
     def look(self, work: Work) -> Facts:
-        return Facts(work.now, work.season.closes_at, work.forced)
+        holds = renaming.mixed(work.outside, work.season, work.now)
+        return Facts(work.now, work.season.closes_at, work.forced, holds)
 
     def plan(self, facts: Facts) -> Verdict:
         if facts.now < facts.closes_at and not facts.forced:
             return Wait(facts.closes_at, "the grace for results played before the cutoff is running")
+        if facts.holds is not None:
+            return facts.holds
         return Act("take no more results, write the last totals to Redis")
 
     def act(self, work: Acting, facts: Facts) -> Done:
@@ -53,5 +58,16 @@ class Freeze:
             "applied": applied.players,
             "lost_buckets": applied.lost_buckets,
         }
-        lost = f", {applied.lost_buckets} buckets written again after lost writes" if applied.lost_buckets else ""
-        return Done(result, f"{summed.players:,} players, {applied.players:,} last totals written{lost}")
+        if not season.renames:
+            return Done(result, _figures(summed.players, applied))
+        renamed = renaming.give_private_name(work.outside, season, work.lease, frozen_at)
+        return Done(
+            {**result, "rename": renamed.to_json()},
+            f"{_figures(summed.players, applied)}, {renamed.figures}",
+            warnings=renamed.warnings,
+        )
+
+
+def _figures(players: int, applied: Applied) -> str:
+    lost = f", {applied.lost_buckets} buckets written again after lost writes" if applied.lost_buckets else ""
+    return f"{players:,} players, {applied.players:,} last totals written{lost}"

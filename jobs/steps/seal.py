@@ -11,6 +11,7 @@ from archive.layout import Kind, seal_path
 from archive.objects import ObjectDiffersError, ObjectMissingError, Store, settle
 from archive.publish import publish, staged_attempts, sweep
 from archive.seal import Chain, GrantFacts, Seal, StandingFacts, build, same_content, sha256
+from jobs import renaming
 from jobs.steps.reconcile import staged_rows
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Verdict
@@ -61,6 +62,7 @@ class SealStep:
         return Done(
             {"sha256": stands.sha256, "number": row.number, "rows": seal.facts.rows, "path": seal.path},
             f"seal {row.number} of the board, {seal.facts.rows:,} rows, SHA-256 {stands.sha256[:12]}…",
+            warnings=renaming.late_writes(work.outside, season),
             sealed_at=sealed,
             # An adopted key is somebody else's: it goes only when a person says so.
             keep_until=None if season.adopted else sealed + season.board.keep_live,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from archive import snapshot
+from jobs import renaming
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Held, Verdict
 from leaderboard.states import Step
@@ -31,10 +32,10 @@ class Snapshot:
         season = work.season
         own = season.board.ledger == "own"
         players = totals.summed(work.outside.database, season.key).players if own else None
-        live = LiveBoard(work.outside.redis, season.board, season.bounds, season.live_key)
+        live = LiveBoard(work.outside.redis, season.board, season.bounds, season.standing_key)
         exists = live.exists()
-        fate = "" if exists else eviction(work.outside.redis).fate()
-        return Facts(f"{season.board.name} {season.id}", season.live_key, players, exists, season.adopted, fate)
+        fate = "" if exists else renaming.undone(work.outside, season) or eviction(work.outside.redis).fate()
+        return Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, season.adopted, fate)
 
     def plan(self, facts: Facts) -> Verdict:
         put_back = f"put the key back, then: finale season release {facts.name}"
@@ -57,7 +58,7 @@ class Snapshot:
         season, runner = work.season, work.outside.runner
         taken = snapshot.take(
             work.outside.connect,
-            snapshot.Source(season.board, season.bounds, season.live_key),
+            snapshot.Source(season.board, season.bounds, season.standing_key),
             work.outside.store,
             attempt=work.attempt,
             tries=runner.snapshot_tries,

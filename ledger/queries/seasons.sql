@@ -137,8 +137,8 @@ select s.*, r.finished_at as cleaned_at
 from finale.season s
 join finale.step_result r on r.season_id = s.season_id and r.step = 'clean'
 where s.state = 'cleaned' and not s.adopted and r.finished_at > %(since)s
-  and not exists (
+  and (s.definition ->> 'freeze' = 'rename' or not exists (
     select from finale.season o where o.live_key = s.live_key and o.state not in ('cleaned', 'cancelled')
-)
+))
 order by r.finished_at desc
 limit %(limit)s;

@@ -37,6 +37,11 @@ class Piecewise(ColumnParser):
         self._deliver()
         return super().can_read(timeout)
 
+    def _receive(self) -> None:
+        if not super().can_read(0):
+            self._deliver()
+        super()._receive()
+
     def read_from_socket(self, *given: Any, **named: Any) -> Any:
         self._deliver()
         return super().read_from_socket(*given, **named)
@@ -129,12 +134,22 @@ def test_a_page_larger_than_the_buffer(protocol):
 
 @PROTOCOLS
 def test_two_replies_in_one_piece(protocol):
-    """A reply that comes together with the one before is not lost: hiredis has its beginning and reads it."""
+    """A reply that comes together with the one before is kept for its turn, and comes by columns too."""
     whole = b"".join(rendered(page, protocol) for page in [*PLAIN, PLAIN[0]])
     with stream([whole], protocol) as (proof, parser):
         for page in [*PLAIN, PLAIN[0]]:
             assert content(taken(proof, len(page))) == expected(page)
-        assert parser.columns == 1
+        assert parser.columns == 3
+
+
+@PROTOCOLS
+def test_what_is_held_of_the_next_reply_goes_to_hiredis_too(protocol):
+    """When a page turns out to be hiredis's, the bytes behind it are not lost, whatever they are."""
+    whole = b"".join(rendered(page, protocol) for page in [BROKEN[0], PLAIN[0], PLAIN[1]])
+    with stream([whole[:-3], whole[-3:]], protocol) as (proof, parser):
+        for page in [BROKEN[0], *PLAIN]:
+            assert content(taken(proof, len(page))) == expected(page)
+        assert parser.columns == 0
 
 
 @pytest.mark.parametrize("at", ["before", "behind", "alone"])

@@ -91,3 +91,15 @@ def test_a_bounded_number_of_seasons_is_tried(calendar, least, most):
     tried = list(sample(board("a", calendar=calendar), NOW))
     assert least <= len(tried) <= most
     assert NOW in tried[0]
+
+
+def test_seasons_of_a_board_frozen_by_renaming_may_share_a_key_and_no_other_board_may():
+    """One key for ever is one board's: another board that would meet it in any season is refused."""
+    ever = board("a", key="lb", freeze="rename", ledger="none")
+    assert faults(ever) == []
+    (fault,) = faults(ever, board("b", key="lb", freeze="rename", ledger="none"))
+    assert "board a would have the same live keys" in fault
+    (fault,) = faults(board("c", key="lb:s2027", freeze="rename", ledger="none"), board("d", key="lb:<season>"))
+    assert "would have the same live key 'lb:s2027'" in fault
+    (fault,) = faults(board("e", key="lb:<starts_at:%Y>", freeze="rename", calendar={"every": "week"}))
+    assert "would have the same live key" in fault

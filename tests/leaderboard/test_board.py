@@ -30,6 +30,7 @@ FULL = {
     "cleanup": "expire",
     "rewards": "rewards/goals.toml",
     "ahead": 4,
+    "freeze": "rename",
 }
 
 
@@ -116,6 +117,9 @@ class TestRefused:
             ({"points": "fraction"}, "no room for a time"),
             ({"points": "fraction", "ties": "shared"}, "whole points"),
             ({"ahead": -1}, "greater than or equal"),
+            ({"key": "lb", "freeze": "rename"}, 'ledger = "none"'),
+            ({"key": "lb", "freeze": "rename", "ledger": "none", "grace": "15m"}, "grace must be 0s"),
+            ({"freeze": "stop"}, "watch. or .rename"),
         ],
     )
     def test_a_board_that_cannot_be_is_refused_with_the_reason(self, fields, reason):
@@ -125,3 +129,16 @@ class TestRefused:
     def test_a_board_needs_a_calendar(self):
         with pytest.raises(ValidationError, match="calendar"):
             Board.model_validate({"name": "goals"})
+
+
+class TestFreezeByRenaming:
+    def test_one_key_for_all_seasons_has_no_grace_unless_something_else_is_said(self):
+        """The next season is played under the key from its first second, so there is nothing to wait for."""
+        ever = board(key="lb", freeze="rename", ledger="none")
+        assert (ever.shares_key, ever.grace) == (True, timedelta(0))
+        assert board(freeze="rename").grace == board().grace == timedelta(minutes=15)
+
+    def test_boards_stored_before_there_was_the_choice_are_watched(self):
+        stored = board().definition()
+        del stored["freeze"]
+        assert Board.model_validate(stored) == board()

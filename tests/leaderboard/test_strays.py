@@ -129,3 +129,38 @@ def test_a_key_used_again_belongs_to_the_later_season():
     second = replace(first, key=2, bounds=bounds)
     assert strays.cleaned_keys([second, first]) == {"lb": second}
     assert strays.cleaned_keys([first, replace(second, state=State.DELIVERED)]) == {}
+
+
+@given(st.text(st.sampled_from("{}ab:"), min_size=1, max_size=8))
+def test_a_frozen_key_names_the_key_it_was_and_has_helper_keys_of_its_own(key):
+    """What a season left under a private name is known as such, and so is the fence beside that."""
+    try:
+        name = keys.frozen_key(key, "s2026")
+    except ConfigError:
+        return
+    found = strays.helper(name)
+    assert found is not None
+    assert (found.kind, key in found.beside) == ("frozen", True)
+    fence = strays.helper(keys.helper_key(name, "fence"))
+    assert fence is not None
+    assert (fence.kind, name in fence.beside) == ("fence", True)
+
+
+def test_seasons_of_one_key_that_are_frozen_by_renaming_are_kept_apart():
+    """Each has a name of its own: one is cleaned, one waits for that, one is open, and a fourth is nobody's."""
+    board = DELIVERED.board.model_copy(update={"freeze": "rename", "key": "lb"})
+    waits = replace(DELIVERED, board=board, live_key="lb")
+    names = {
+        state: replace(waits, state=state, bounds=Bounds(waits.bounds.starts_at, waits.bounds.ends_at, name))
+        for state, name in ((State.CLEANED, "s1"), (State.DELIVERED, "s2"), (State.OPEN, "s3"))
+    }
+    cleaned, delivered, opened = names.values()
+    assert strays.cleaned_keys(names.values()) == {keys.frozen_key("lb", "s1"): cleaned}
+    frozen = [keys.frozen_key("lb", f"s{number}") for number in (1, 2, 3, 4)]
+    fences = [keys.helper_key(key, "fence") for key in frozen]
+    helpers = [one for one in map(strays.helper, [*frozen, *fences]) if one]
+    assert len(helpers) == 8
+    left = [one.name for one in strays.stray_helpers(helpers, names.values())]
+    assert left == sorted([frozen[3], fences[0], fences[3]])
+    assert (delivered.standing_key, opened.standing_key, opened.own_key) == (frozen[1], "lb", frozen[2])
+    assert [season.late_key for season in names.values()] == [None, None, None]

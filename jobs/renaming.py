@@ -1,0 +1,132 @@
+"""``freeze = "rename"`` as a step does it, and what is written under the old name of a season that is frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from archive import removal
+from archive.renaming import Renaming, rename
+from jobs.verdicts import Held
+from jobs.wiring import Outside
+from leaderboard import keys
+from leaderboard.calendar import seasons_from
+from leaderboard.season import Bounds, Season
+from leaderboard.states import State, reached
+from ledger import journal, seasons
+from ledger.leases import Lease
+from live.keyspace import kinds, sizes
+
+#: How late the rename of a key that all seasons share may come without a warning: a scheduler's minute, and some.
+ON_TIME = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """What became of the live key at the freeze, in words for a person."""
+
+    done: Renaming
+    figures: str
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {"outcome": self.done.outcome, "rows": self.done.rows, "later": self.done.later}
+
+
+def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at: datetime) -> Renamed:
+    """Rename the season's live key to its own key under the lease's fence; raises what ``archive.renaming`` raises."""
+    fence = removal.Fence(keys.helper_key(season.own_key, "fence"), lease.fence)
+    done = rename(outside.connect, season.live_key, season.own_key, fence)
+    if done.outcome == "missing":
+        return Renamed(done, f"there is no key {season.live_key}", ())
+    warnings = []
+    renamed_at = outside.database.now() if done.outcome == "renamed" else frozen_at
+    if season.board.shares_key and renamed_at - season.bounds.ends_at > ON_TIME:
+        late = timedelta(seconds=round((renamed_at - season.bounds.ends_at).total_seconds()))
+        warnings.append(
+            f"{season.live_key} was frozen {late} after the cutoff; what was written to it in between counts in "
+            f"{season.name}"
+        )
+    if done.later and not season.board.shares_key:
+        warnings.append(_told(season, done.later))
+    return Renamed(done, f"{done.rows:,} rows now under {season.own_key}", tuple(warnings))
+
+
+def late_writes(outside: Outside, season: Season) -> tuple[str, ...]:
+    """Return what a person is told of a key that has come to be under a frozen season's old name; it is not touched."""
+    if season.late_key is None:
+        return ()
+    kind = kinds(outside.redis, [season.late_key])[season.late_key]
+    if kind == "none":
+        return ()
+    return (_told(season, sizes(outside.redis, [season.late_key])[season.late_key] if kind == "zset" else None),)
+
+
+def _told(season: Season, rows: int | None) -> str:
+    what = f"a {'key of another type' if rows is None else f'sorted set of {rows:,} rows'}"
+    return (
+        f"{what} has come to be under {season.live_key} since {season.name} was frozen: late writes, which count in no "
+        "season; look at them, and remove the key by hand"
+    )
+
+
+def mixed(outside: Outside, season: Season, now: datetime) -> Held | None:
+    """Return why a key that all seasons share is not frozen: it holds the rows of two of them, which nobody can part.
+
+    A person who releases a season held for its successor's rows has accepted them; an earlier season goes first.
+    """
+    if not season.board.shares_key:
+        return None
+    if (other := _unfrozen_before(outside, season)) is not None:
+        return Held(
+            f"{other.name}, which is played under the same key, is not frozen yet",
+            f"{season.live_key} holds the rows of both",
+            f"first: finale close {other.board.name} {other.id}",
+        )
+    if (following := _ended_since(season, now)) is None:
+        return None
+    reason = f"{season.board.name}/{following.id} has ended before {season.name} was frozen"
+    if _released(outside, season, reason):
+        return None
+    return Held(
+        reason,
+        f"{season.live_key} holds the rows of both, and of any season since",
+        "if all of them shall count in this one",
+    )
+
+
+def _unfrozen_before(outside: Outside, season: Season) -> Season | None:
+    for other in seasons.of_board(outside.database, season.board.name):
+        frozen = reached(other.state, State.FROZEN) or other.state is State.CANCELLED
+        if other.live_key == season.live_key and other.bounds < season.bounds and not frozen:
+            return other
+    return None
+
+
+def _ended_since(season: Season, now: datetime) -> Bounds | None:
+    """Return the next season of the calendar if that has ended as well."""
+    later = seasons_from(season.board.calendar, season.bounds.ends_at)
+    following = next((one for one in later if one.starts_at >= season.bounds.ends_at), None)
+    return following if following is not None and following.ends_at <= now else None
+
+
+def _released(outside: Outside, season: Season, reason: str) -> bool:
+    """Return whether a person has released the season since it was held for ``reason``."""
+    held = released = False
+    for entry in journal.entries(outside.database, season.key):
+        if entry.event == "held" and entry.detail.get("message") == reason:
+            held, released = True, False
+        released = released or (held and entry.event == "released")
+    return released
+
+
+def undone(outside: Outside, season: Season) -> str:
+    """Return what a person is told where a frozen season's rows may be under the old name again; else nothing."""
+    if not season.renames or kinds(outside.redis, [season.live_key])[season.live_key] != "zset":
+        return ""
+    return (
+        f"there is a key {season.live_key}: a failover may have undone the rename; if it holds no other season's rows, "
+        f"RENAMENX {season.live_key} {season.own_key}"
+    )
