@@ -5,8 +5,8 @@ from __future__ import annotations
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
+from uuid import uuid4
 
 from moto.server import ThreadedMotoServer
 
@@ -16,7 +16,6 @@ class S3Server:
     """Where the server answers, and the environment that ``open_store`` needs to reach it."""
 
     endpoint: str
-    _numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -29,7 +28,7 @@ class S3Server:
 
     def bucket(self) -> str:
         """Create an empty bucket and return its name."""
-        name = f"bucket-{next(self._numbers)}"
+        name = f"bucket-{uuid4().hex}"  # all servers of a process share what they hold
         request = urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")
         with urllib.request.urlopen(request, timeout=30):
             return name
