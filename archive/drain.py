@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -17,8 +16,6 @@ from archive.pacing import PAGE_BUDGET, PAGE_ROWS, Pacer
 from archive.proof import ProofConnection
 from archive.refusals import WrongTypeError
 from leaderboard.errors import FinaleError
-
-_AHEAD = 2
 
 
 class DrainError(FinaleError):
@@ -43,66 +40,40 @@ def pages(
     proves nothing yet: EXEC does. Raises DisturbedError for a page that does not fit because somebody wrote to the key
     meanwhile, DrainError for one that does not fit all the same.
     """
-    requests = _Requests(proof, key, descending, Pacer(page_rows, page_budget))
+    pacer = Pacer(page_rows, page_budget)
     last: Page | None = None
-    requests.send()
-    while requests.sent:
-        start, size = requests.sent.popleft()
+    start, size = 0, _request(proof, key, 0, descending, pacer)
+    while size:
         arrival = proof.receive_page(size)
-        requests.pacer.came(size, arrival.size)
-        if arrival.whole:
-            requests.send()
-        page, by_columns = _page(proof, key, start, size, last, descending)
-        requests.pacer.decoded(size, page.members.nbytes)
-        requests.ahead = _AHEAD if by_columns else 1
-        requests.send()
+        pacer.came(size, arrival.size)
+        following = _request(proof, key, start + size, descending, pacer) if arrival.whole else None
+        page = _page(proof, key, start, size, last, descending)
+        pacer.decoded(size, page.members.nbytes)
+        if following is None:
+            following = _request(proof, key, start + size, descending, pacer)
         yield page
-        last = page
+        last, start, size = page, start + size, following
 
 
-class _Requests:
-    """The requests for pages under way, in board order: ``sent`` holds where each begins and its rows.
+def _request(proof: ProofConnection, key: str, start: int, descending: bool, pacer: Pacer) -> int:
+    """Ask for the page that begins at ``start``; return its rows, 0 behind the last.
 
-    ``ahead`` is how many may be. Two, sent one at a time: the server finds the next when it has finished one, and has
-    served in between whoever came meanwhile.
+    One page is under way at a time: with a second behind it, players would wait for two.
     """
-
-    def __init__(self, proof: ProofConnection, key: str, descending: bool, pacer: Pacer) -> None:
-        self.sent: deque[tuple[int, int]] = deque()
-        self.ahead = _AHEAD
-        self.pacer = pacer
-        self._proof = proof
-        self._key = key
-        self._rows = proof.watched.rows.get(key, 0)
-        self._direction = ("REV",) if descending else ()
-        self._next = 0
-
-    def send(self) -> None:
-        """Send one more, if it may be under way too; a page that is to be measured goes alone."""
-        if self._next == self._rows or len(self.sent) >= (1 if self.pacer.measure else self.ahead):
-            return
-        start, size = self._next, min(self.pacer.rows, self._rows - self._next)
-        self._proof.send("ZRANGE", self._key, start, start + size - 1, *self._direction, "WITHSCORES")
-        self.sent.append((start, size))
-        self._next += size
-        if self.pacer.measure:
-            seconds = self._proof.await_page()
-            if seconds is not None:
-                self.pacer.measured(size, seconds)
+    size = min(pacer.rows, proof.watched.rows.get(key, 0) - start)
+    if size:
+        direction = ("REV",) if descending else ()
+        proof.send("ZRANGE", key, start, start + size - 1, *direction, "WITHSCORES")
+        if pacer.measure and (seconds := proof.await_page()) is not None:
+            pacer.measured(size, seconds)
+    return size
 
 
-def _page(
-    proof: ProofConnection, key: str, start: int, size: int, last: Page | None, descending: bool
-) -> tuple[Page, bool]:
-    """Return the page received, of ``size`` rows, that follows ``last``, and whether it came by columns.
-
-    Raises what :func:`pages` raises.
-    """
-    by_columns = False
+def _page(proof: ProofConnection, key: str, start: int, size: int, last: Page | None, descending: bool) -> Page:
+    """Return the page received, of ``size`` rows, that follows ``last``; raise what :func:`pages` raises."""
     try:
         reply = proof.page(size)
         page = reply if isinstance(reply, Page) else decode_reply(reply)
-        by_columns = page is reply
         fault = _fault(page, last, size, descending)
     except (WrongTypeError, ValueError, TypeError) as error:
         fault = str(error)
@@ -114,7 +85,7 @@ def _page(
             detail=fault,
             hint="check that nothing between here and the server changes replies; nothing was archived",
         )
-    return page, by_columns
+    return page
 
 
 def _fault(page: Page, last: Page | None, expected: int, descending: bool) -> str:

@@ -154,8 +154,8 @@ class ProofConnection:
     def receive_page(self, rows: int) -> Arrival:
         """Read the bytes of the oldest reply, that to a ZRANGE … WITHSCORES of ``rows`` rows; :meth:`page` decodes it.
 
-        If they came whole, further commands may be sent in between, so that the server works meanwhile. Otherwise only
-        after: hiredis, which has to read the rest, reads what comes behind it too, and keeps it.
+        If they came whole, a command may be sent in between, so that the server works meanwhile. Otherwise only after:
+        hiredis, which has to read the rest, reads what comes behind it too, and keeps it.
         """
         arrival: Arrival = self._answer(self._pending[0], lambda: self._connection.columns.receive_page(rows))
         return arrival

@@ -25,24 +25,29 @@ _EVERY = 0.002  # seconds between questions
 def main() -> None:
     """Ask until the time is over or the process has ended."""
     path, rows = sys.argv[1], int(sys.argv[2])
-    if sys.argv[3] == "while":
-        process = Path(f"/proc/{sys.argv[4]}/stat")
-        goes_on = lambda: process.exists() and ") Z " not in process.read_text()  # noqa: E731  # one of two conditions
-    else:
-        end = time.perf_counter() + float(sys.argv[3])
-        goes_on = lambda: time.perf_counter() < end  # noqa: E731
-    taken = ask(path, rows, goes_on)
+    until = _ended(int(sys.argv[4])) if sys.argv[3] == "while" else _passed(float(sys.argv[3]))
+    taken = ask(path, rows, until)
     percentiles = statistics.quantiles(taken, n=100)
     print(json.dumps({"p50": percentiles[49], "p99": percentiles[98], "most": max(taken), "asked": len(taken)}))
 
 
-def ask(path: str, rows: int, goes_on: Callable[[], bool]) -> list[float]:
+def _ended(pid: int) -> Callable[[], bool]:
+    process = Path(f"/proc/{pid}/stat")
+    return lambda: not process.exists() or ") Z " in process.read_text()
+
+
+def _passed(seconds: float) -> Callable[[], bool]:
+    end = time.perf_counter() + seconds
+    return lambda: time.perf_counter() > end
+
+
+def ask(path: str, rows: int, until: Callable[[], bool]) -> list[float]:
     """Return the milliseconds of each answer."""
     chance = random.Random(1)
     taken = []
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        while goes_on():
+        while not until():
             question = command(b"ZREVRANK", KEY.encode(), member(chance.randrange(rows)))
             begun = time.perf_counter()
             connection.sendall(question)

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.parts import PART_BYTES, Part, PartWriter, encode, standings_schema
+from archive import parts
+from archive.parts import PART_BYTES, Part, PartCutter, PartWriter, encode, standings_schema
 from leaderboard.errors import ArchiveMismatchError, InputError
 
 
@@ -100,6 +101,34 @@ def test_c32_parts_are_the_same_however_the_batches_come(
         size = sum(len(member) for member in content["player_id"].to_pylist())
         assert size <= part_bytes or part.rows == 1
     assert [part.name for part, _ in made] == [f"part-{number:05d}.parquet" for number in range(len(made))]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 40), st.integers(1, 12), st.integers(1, 20), st.integers(1, 50))
+def test_c32_row_groups_are_cut_at_the_same_rows_however_they_are_encoded(
+    rows_in_all: int, group_rows: int, part_rows: int, batch_rows: int
+) -> None:
+    """C32: a part encoded group by group, as the rows come, is byte for byte the part encoded at once."""
+    table = rows([b"%d" % number for number in range(rows_in_all)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parts, "ROW_GROUP_ROWS", group_rows)
+        made = written(table, batch_rows, part_rows=part_rows)
+        starts = range(0, max(rows_in_all, 1), part_rows)
+        assert [data for _, data in made] == [encode(table.slice(start, part_rows)) for start in starts]
+        for _, data in made:
+            metadata = pq.ParquetFile(BytesIO(data)).metadata
+            sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+            assert all(size == group_rows for size in sizes[:-1])
+            assert all(0 < size <= group_rows for size in sizes[-1:])
+
+
+def test_c26_row_groups_of_long_members_are_bounded_in_bytes() -> None:
+    """C26, C32: 700 members of 64 KB, 44 MB, are two row groups, so that few bytes wait to be encoded."""
+    schema = pa.schema([pa.field("player_id", pa.binary(), nullable=False)])
+    cutter = PartCutter(schema)
+    page = pa.record_batch([pa.array([b"x" * 65_536] * 100, pa.binary())], schema=schema)
+    groups = [group for _ in range(7) for group in cutter.add(page)] + cutter.finish()
+    assert [(group.rows.num_rows, group.ends) for group in groups] == [(512, False), (188, True)]
 
 
 def test_c26_long_members_make_more_parts() -> None:

@@ -165,6 +165,8 @@ def test_secrets_in_the_file_do_not_show_either(tmp_path):
         ("board.goals = 3", ["board.goals = 3: must be a table"]),
         ("board = 3", ["board = 3: must be a table"]),
         ('[runner]\nlease = "0s"', ['runner.lease = "0s"', "at least 1s"]),
+        ('[runner]\npage_budget = "2s"', ["runner.page_budget", "from 1ms to 1s"]),
+        ("[runner]\npage_budget = 2", ["runner.page_budget"]),
         ("[runner]\npage_rows = 0", ["runner.page_rows = 0", "greater than or equal to 10"]),
         (
             "[[board.goals.calendar.seasons]]\nid = 'a'\nstarts_at = 2026-01-01",
