@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from archive.columns import Page, as_arrow
-from archive.digest import StandingDigest
+from archive.digest import StandingDigest, exact_sum
 from archive.parts import Part, standings_schema
 from archive.seal import KeyFacts, StandingFacts
 from leaderboard.board import Board
@@ -48,7 +48,7 @@ class Standing:
         positions, ranks = self._ranker.add(page.scores)
         self._digest.update(page.members, page.scores)
         if self._board.points == "integer":
-            self._points_sum += _exact_sum(points)
+            self._points_sum += exact_sum(points)
         if self._first is None:
             self._first = float(page.scores[0])
         self._last = float(page.scores[-1])
@@ -124,9 +124,3 @@ def _is_text(member: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _exact_sum(values: NDArray[np.int64]) -> int:
-    """Return the sum of whole numbers, which may pass 2^63 where their halves of 32 bits cannot."""
-    high, low = np.divmod(values, np.int64(2**32))
-    return int(high.sum()) * 2**32 + int(low.sum())
