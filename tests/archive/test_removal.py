@@ -294,13 +294,14 @@ def test_c19_replicas_that_follow_confirm_the_removal(
         )
         primary = stack.enter_context(redis.Redis.from_url(server.url))
         for _ in range(following):
-            stack.enter_context(running(server_factory.redis("--replicaof", "127.0.0.1", str(port))))
+            stack.enter_context(running(server_factory.redis("--replicaof", "127.0.0.1", str(port), *ON_NO_DISK)))
         assert wait_until(lambda: str(primary.info("replication")).count("online") == following, 20)
         done = Sealed(primary, store_url).remove(primary)
     assert (done.outcome, done.replicas, done.acknowledged) == ("removed", following, following)
 
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
+ON_NO_DISK = ("--appendonly", "no")  # a replica of older versions cannot be stopped while it writes its first file
 
 
 def free_port() -> int:
