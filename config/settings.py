@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from config.urls import check_postgres, check_redis, check_store
-from leaderboard.board import Board, Duration, Strict
+from leaderboard.board import Board
 from leaderboard.errors import UnknownNameError
+from leaderboard.fields import Duration, Strict
 from rewards.table import RewardTable
 
 

@@ -8,50 +8,15 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from leaderboard import keys
-from leaderboard.durations import format_duration, parse_duration
 from leaderboard.errors import ConfigError
+from leaderboard.fields import Duration, Instant, Strict
 from leaderboard.names import check_name
 from leaderboard.periods import Period, Weekday, parse_every, repeated
 from leaderboard.walltime import check_zone, to_utc
 
-
-def _duration(value: Any) -> Any:
-    if isinstance(value, int | float):
-        raise ValueError(f"{value!r} has no unit; write a duration like 15m, 36h, 7d or 1h30m")
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-def _within_a_century(value: timedelta) -> timedelta:
-    if not timedelta(0) <= value <= timedelta(days=36_525):
-        raise ValueError("a duration is 0s to 36525d long")
-    return value
-
-
-def _no_number(value: Any) -> Any:
-    if isinstance(value, int | float):
-        raise ValueError(f"{value!r} is no date; write one like 2026-12-04T18:00:00")
-    return value
-
-
-Duration = Annotated[
-    timedelta,
-    BeforeValidator(_duration, json_schema_input_type=str),
-    PlainSerializer(format_duration, return_type=str),
-    AfterValidator(_within_a_century),
-]
-Instant = Annotated[datetime, BeforeValidator(_no_number, json_schema_input_type=datetime)]
 Attribute = str | int | float | bool
 Unit = Literal["millisecond", "second", "minute", "hour", "day"]
 
@@ -62,12 +27,6 @@ UNIT_MICROSECONDS: dict[Unit, int] = {
     "hour": 3_600_000_000,
     "day": 86_400_000_000,
 }
-
-
-class Strict(BaseModel):
-    """Frozen, and an unknown field is an error rather than silence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Ties(Strict):

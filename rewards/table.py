@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from leaderboard.board import Strict
 from leaderboard.errors import ConfigError
 from leaderboard.faults import Place, Placer, describe, dotted, parse_toml, refuse
+from leaderboard.fields import Strict
 
 LIMIT = 2**53 - 1  #: most of an item in one grant, and the last rank that can be named: what JSON readers hold exactly
 _RANK = re.compile(r"([1-9]\d{0,15})(?:(-)([1-9]\d{0,15})?)?", re.ASCII)
