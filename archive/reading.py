@@ -29,6 +29,11 @@ def top(store: Store, board: str, season: str, k: int) -> Any:
     return _rows(store, load_seal(store, board, season), 1, k)
 
 
+def count(store: Store, board: str, season: str) -> int:
+    """Return how many players a sealed season has; errors as ``read``."""
+    return load_seal(store, board, season).facts.rows
+
+
 def around(store: Store, board: str, season: str, position: int, n: int) -> Any:
     """Return the positions from ``position - n`` to ``position + n`` that exist, as ``top`` does."""
     return _rows(store, load_seal(store, board, season), position - n, position + n)

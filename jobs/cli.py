@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands import archive, cleaning, common, configuration, demo, results, season, servers
+from jobs.commands import archive, boards, cleaning, common, configuration, demo, results, season, servers
 from jobs.version import VERSION
 from leaderboard.errors import FinaleError
 
@@ -32,7 +32,10 @@ app.command()(configuration.calendar)
 app.command()(season.tick)
 app.command()(season.close)
 app.command()(cleaning.clean)
-app.command()(results.standings)
+app.command()(boards.standings)
+app.command()(boards.top)
+app.command()(boards.rank)
+app.command()(boards.around)
 app.add_typer(season.season, name="season")
 app.add_typer(results.results, name="results")
 app.add_typer(archive.archive, name="archive")

@@ -11,7 +11,7 @@ from leaderboard.errors import UnknownNameError
 from leaderboard.season import Season
 from leaderboard.standing import Standing
 from leaderboard.states import State, reached
-from live.board import LiveBoard
+from live.board import LiveBoard, Rank
 
 
 def top(outside: Outside, season: Season, k: int) -> list[Standing]:
@@ -38,6 +38,20 @@ def around(outside: Outside, season: Season, player_id: bytes, n: int) -> list[S
     if row is None:
         raise _unknown(season, player_id)
     return _rows(reading.around(outside.store, season.board.name, season.id, row["position"], n).to_pylist())
+
+
+def rank(outside: Outside, season: Season, player_id: bytes) -> Rank:
+    """Return the player's rank among how many, from one version of the board. Raises what ``around`` raises."""
+    if live := _live(outside, season):
+        found = live.rank(player_id)
+        if found is not None:
+            return found
+        if not _sealed(season):
+            raise _unknown(season, player_id)
+    row = reading.player(outside.store, season.board.name, season.id, player_id)
+    if row is None:
+        raise _unknown(season, player_id)
+    return Rank(row["rank"], reading.count(outside.store, season.board.name, season.id), row["score"])
 
 
 def _live(outside: Outside, season: Season) -> LiveBoard | None:

@@ -1,8 +1,8 @@
-"""Reads a live board: the top, one player, the neighbours, each from one version of the set."""
+"""Reads a live board: the top, a page, one player, the neighbours, each from one version of the set."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,15 +13,36 @@ from leaderboard.codec import Codec, codec_for, from_microseconds
 from leaderboard.errors import InputError
 from leaderboard.season import Bounds
 from leaderboard.standing import Standing
-from live.scripts import run
-from live.translate import translated
+from live.rows import Place, Rows, Source
+from live.single import SingleSet
 
 PAGE = 10_000  #: rows that one call reads at most: what a server can answer without others noticing
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """What a player is told: ``rank`` of ``players``, and the raw score it follows from.
+
+    The true rank lies within ``error`` of it: 0 where it is exact.
+    """
+
+    rank: int
+    players: int
+    score: float
+    error: int = 0
+
+    @property
+    def percentile(self) -> float:
+        """The least p such that the player is among the top p percent: 100 for the last, never 0."""
+        return 100 * self.rank / self.players
 
 
 @dataclass(frozen=True)
 class LiveBoard:
     """A season's sorted set, read in board order. A key that does not exist is a board without players.
+
+    What everybody is shown alike (``top``, ``page``) is read from ``replica`` where there is one, all else from
+    ``client``, the primary: a player who has just scored is not told an old rank.
 
     Every method raises UnavailableError or AccessError for a server that does not answer or refuses, WrongTypeError for
     a key that is not a sorted set, and InputError for a score that the board's codec cannot have written.
@@ -31,11 +52,16 @@ class LiveBoard:
     board: Board
     bounds: Bounds
     key: str
+    replica: Redis | None = field(default=None, kw_only=True)
 
     @cached_property
     def codec(self) -> Codec:
         """The codec of the board's scores in this season."""
         return codec_for(self.board, self.bounds)
+
+    @cached_property
+    def _source(self) -> Source:
+        return SingleSet(self.client, self.key, self.board.order, self.replica)
 
     def top(self, k: int) -> list[Standing]:
         """Return the first ``k`` rows, fewer where the board is shorter.
@@ -43,10 +69,16 @@ class LiveBoard:
         Up to ``PAGE`` rows are of one version; more are read page by page, and a player who moves meanwhile may be
         seen twice or not at all.
         """
-        _not_negative(k)
+        return self.page(0, k)
+
+    def page(self, offset: int, n: int) -> list[Standing]:
+        """Return the ``n`` rows after the first ``offset``, otherwise as ``top``."""
+        _not_negative(offset)
+        _not_negative(n)
         rows: list[Standing] = []
-        while len(rows) < k:
-            page = self._window(len(rows), min(k, len(rows) + PAGE) - 1)
+        while len(rows) < n:
+            first = offset + len(rows)
+            page = self._standings(self._source.window(first, min(offset + n, first + PAGE) - 1))
             rows += page
             if len(page) < PAGE:
                 break
@@ -61,34 +93,46 @@ class LiveBoard:
         _not_negative(n)
         if 2 * n >= PAGE:
             raise InputError(f"{n:,} rows on each side are too many to read at once", hint=f"ask below {PAGE // 2:,}")
-        return self._window(n, n, player_id)
+        return self._standings(self._source.around(player_id, n, n))
+
+    def rank(self, player_id: bytes) -> Rank | None:
+        """Return the player's rank and among how many, from one version; None for one who is not on the board."""
+        found = self._source.place(player_id)
+        return None if found is None else Rank(self._rank(found), found.players, found.score)
+
+    def percentile(self, player_id: bytes) -> float | None:
+        """Return the least p such that the player is among the top p percent; None for one who is not on the board."""
+        found = self.rank(player_id)
+        return None if found is None else found.percentile
+
+    def score(self, player_id: bytes) -> float | None:
+        """Return the player's raw score, 0 among them; None for one who is not on the board."""
+        return self._source.score(player_id)
 
     def count(self) -> int:
         """Return how many players are on the board."""
-        with translated(self.client, {self.key: "zset"}):
-            return int(self.client.zcard(self.key))
+        return self._source.count()
 
     def exists(self) -> bool:
         """Return whether the live key exists; Redis keeps no empty sorted set."""
         return self.count() > 0
 
-    def _window(self, first: int, last: int, *member: bytes) -> list[Standing]:
-        reply = run(self.client, "window", {self.key: "zset"}, self.board.order, first, last, *member)
-        if not reply:
-            return []
-        index, above, flat = reply
-        return self._standings(index, above, flat[0::2], [float(text) + 0.0 for text in flat[1::2]])
+    def _rank(self, place: Place) -> int:
+        return (place.index if self.board.ties.by == "member" else place.above) + 1
 
-    def _standings(self, index: int, above: int, ids: list[bytes], scores: list[float]) -> list[Standing]:
+    def _standings(self, found: Rows | None) -> list[Standing]:
         """Rank the rows: equal scores share the rank after all those strictly above, unless ties go by member."""
+        if found is None:
+            return []
+        ids, scores = found.ids, found.scores
         try:
             points, reached = self.codec.decode_array(np.array(scores))
             times = [None] * len(ids) if reached is None else [from_microseconds(at) for at in reached.tolist()]
         except InputError as error:
             raise self._foreign(ids, scores, error) from error
         rows: list[Standing] = []
-        rank, shared = above + 1, self.board.ties.by != "member"
-        for position, row in enumerate(zip(ids, points.tolist(), times, scores, strict=True), index + 1):
+        rank, shared = found.above + 1, self.board.ties.by != "member"
+        for position, row in enumerate(zip(ids, points.tolist(), times, scores, strict=True), found.index + 1):
             if not shared or (rows and row[3] != rows[-1].score):
                 rank = position
             rows.append(Standing(position, rank, *row))

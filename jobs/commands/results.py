@@ -1,4 +1,4 @@
-"""finale results import and apply, and standings."""
+"""finale results import and apply."""
 
 from __future__ import annotations
 
@@ -97,52 +97,3 @@ def apply(
         output.print_json({"applied": done.players, "lost_buckets": done.lost_buckets})
     else:
         output.out.print(f"{done.players:,} totals written to {found.standing_key}", markup=False)
-
-
-def standings(
-    board: BoardName,
-    season_id: SeasonName,
-    top: Annotated[int | None, typer.Option("--top", min=1, max=1_000_000, help="The first K positions.")] = None,
-    player: Annotated[
-        str | None, typer.Option("--player", metavar="P", help="One player; hex on binary boards.")
-    ] = None,
-    around: Annotated[
-        int, typer.Option("--around", min=0, max=10_000, help="With --player: K rows on either side.")
-    ] = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Show a season's standings: from the live key until it is cleaned, from the archive afterwards.
-
-    Example: finale standings goals s2026 --player "Harry Kane" --around 2
-    """
-    from jobs import standings as read
-    from jobs.closing import find
-
-    if player is not None and top is not None:
-        raise InputError("--top and --player ask for different rows", hint="give one of them")
-    if player is None and around:
-        raise InputError("--around needs a player", hint="add --player P")
-    with wired() as outside:
-        found = find(outside, board, season_id)
-        binary = found.board.member == "binary"
-        if player is None:
-            rows = read.top(outside, found, top or 10)
-        else:
-            rows = read.around(outside, found, _player_id(player, binary), around)
-    if as_json:
-        output.print_json([row.to_json(binary=binary) for row in rows])
-        return
-    output.print_table(
-        ("position", "rank", "player", "points", "reached at (UTC)"),
-        [(row.position, row.rank, row.name(binary=binary), row.points, output.utc(row.reached_at)) for row in rows],
-        numbers=("position", "rank", "points"),
-    )
-
-
-def _player_id(text: str, binary: bool) -> bytes:
-    if not binary:
-        return text.encode("utf-8", "surrogateescape")
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise InputError(f"--player {text!r} is not hex", hint="ids of binary boards are written in hex") from None

@@ -56,6 +56,12 @@ def test_c08_c75_answers_equal_a_brute_force(redis_url: str, order: str, ties: s
             found = reader.player(row[2])
             assert found is not None
             assert told([found]) == [row]
+            rank = reader.rank(row[2])
+            assert rank is not None
+            assert (rank.rank, rank.players, rank.error) == (row[1], len(totals), 0)
+            assert reader.percentile(row[2]) == 100 * row[1] / len(totals)
+            assert reader.score(row[2]) == rank.score == totals[row[2]].score(of)
+            assert told(reader.page(at, 2)) == expected[at : at + 2]
             for n in (0, 1, 3):
                 assert told(reader.around(row[2], n)) == expected[max(0, at - n) : at + n + 1]
 
@@ -127,6 +133,7 @@ def test_a_board_without_a_key_is_empty(any_client: Redis) -> None:
     """A missing key is an empty board; so is an unknown player's neighbourhood."""
     reader = live(any_client)
     assert (reader.top(5), reader.player(b"x"), reader.around(b"x", 2)) == ([], None, [])
+    assert (reader.rank(b"x"), reader.percentile(b"x"), reader.score(b"x"), reader.page(7, 2)) == (None, None, None, [])
     assert (reader.count(), reader.exists()) == (0, False)
 
 
@@ -174,11 +181,13 @@ def test_a_window_is_one_version_of_the_set(redis_url: str, client: Redis) -> No
         thread.join()
 
 
-@pytest.mark.parametrize("call", ["top", "player", "around", "count", "exists"])
+@pytest.mark.parametrize("call", ["top", "page", "player", "rank", "score", "around", "count", "exists"])
 def test_a_key_of_another_type_is_named(any_client: Redis, call: str) -> None:
     """A key that is not a sorted set is an error that names it and what it is."""
     any_client.set(KEY, "x")
-    arguments = {"top": (1,), "player": (b"a",), "around": (b"a", 1)}.get(call, ())
+    arguments = {"top": (1,), "page": (0, 1), "around": (b"a", 1)}.get(call, ())
+    if call in ("player", "rank", "score"):
+        arguments = (b"a",)
     with pytest.raises(WrongTypeError, match=f"'{KEY}' is a string, not a zset"):
         getattr(live(any_client), call)(*arguments)
 
@@ -194,7 +203,12 @@ def test_c05_a_score_that_the_board_cannot_have_is_named(client: Redis, score: f
 def test_unreasonable_sizes_are_refused(client: Redis) -> None:
     """A negative count, or a neighbourhood that would hold the server up, is an error."""
     reader = live(client)
-    for wrong in (lambda: reader.top(-1), lambda: reader.around(b"a", -1), lambda: reader.around(b"a", 10**6)):
+    for wrong in (
+        lambda: reader.top(-1),
+        lambda: reader.page(-1, 1),
+        lambda: reader.around(b"a", -1),
+        lambda: reader.around(b"a", 10**6),
+    ):
         with pytest.raises(InputError):
             wrong()
 

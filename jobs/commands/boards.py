@@ -1,0 +1,160 @@
+"""finale standings, top, rank and around: what a board says, live or from the archive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jobs import output
+from jobs.commands.common import AsJson, BoardName, SeasonName, wired
+from leaderboard.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaderboard.season import Season
+    from leaderboard.standing import Standing
+
+Player = Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id; hex on binary boards.")]
+Asked = Annotated[
+    str | None, typer.Option("--season", metavar="S", help="Else the one played now, or the last that began.")
+]
+
+
+def standings(
+    board: BoardName,
+    season_id: SeasonName,
+    top: Annotated[int | None, typer.Option("--top", min=1, max=1_000_000, help="The first K positions.")] = None,
+    player: Annotated[
+        str | None, typer.Option("--player", metavar="P", help="One player; hex on binary boards.")
+    ] = None,
+    around: Annotated[
+        int, typer.Option("--around", min=0, max=10_000, help="With --player: K rows on either side.")
+    ] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Show a season's standings: from the live key until it is cleaned, from the archive afterwards.
+
+    Example: finale standings goals s2026 --player "Harry Kane" --around 2
+    """
+    from jobs import standings as read
+    from jobs.playing import season_to_read
+
+    if player is not None and top is not None:
+        raise InputError("--top and --player ask for different rows", hint="give one of them")
+    if player is None and around:
+        raise InputError("--around needs a player", hint="add --player P")
+    with wired() as outside:
+        found = season_to_read(outside, board, season_id)
+        binary = _binary(found)
+        if player is None:
+            rows = read.top(outside, found, top or 10)
+        else:
+            rows = read.around(outside, found, _player_id(player, "--player", binary), around)
+    _print(rows, binary, as_json)
+
+
+def top(
+    board: BoardName,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, max=1_000_000, help="How many positions.")] = 10,
+    season_id: Asked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the first positions of the season that is played now.
+
+    Example: finale top goals -k 100
+    """
+    from jobs import standings as read
+    from jobs.playing import season_to_read
+
+    with wired() as outside:
+        found = season_to_read(outside, board, season_id)
+        rows = read.top(outside, found, k)
+    _print(rows, _binary(found), as_json)
+
+
+def around(
+    board: BoardName,
+    player: Player,
+    n: Annotated[int, typer.Option("-n", min=0, max=4_999, help="How many rows on either side.")] = 5,
+    season_id: Asked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a player with the neighbours, all from one version of the board.
+
+    Example: finale around goals "Harry Kane" -n 3
+    """
+    from jobs import standings as read
+    from jobs.playing import season_to_read
+
+    with wired() as outside:
+        found = season_to_read(outside, board, season_id)
+        rows = read.around(outside, found, _player_id(player, "PLAYER", _binary(found)), n)
+    _print(rows, _binary(found), as_json)
+
+
+def rank(
+    board: BoardName,
+    player: Player,
+    season_id: Asked = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell a player's rank, among how many, and the percentile: among the top p percent.
+
+    Example: finale rank goals "Harry Kane" --json
+    """
+    from jobs import standings as read
+    from jobs.playing import season_to_read
+    from leaderboard.codec import codec_for, from_microseconds
+
+    with wired() as outside:
+        found = season_to_read(outside, board, season_id)
+        told = read.rank(outside, found, _player_id(player, "PLAYER", _binary(found)))
+    points, reached = codec_for(found.board, found.bounds).decode(told.score)
+    reached_at = None if reached is None else from_microseconds(reached)
+    if as_json:
+        output.print_json(
+            {
+                "board": board,
+                "season": found.id,
+                "player_id": player,
+                "rank": told.rank,
+                "error": told.error,
+                "players": told.players,
+                "percentile": told.percentile,
+                "points": points,
+                "reached_at": reached_at,
+            }
+        )
+        return
+    about = f" (within {told.error:,})" if told.error else ""
+    output.print_table(
+        ("rank", "of players", "top percent", "points", "reached at (UTC)"),
+        [(f"{told.rank:,}{about}", f"{told.players:,}", f"{told.percentile:.3f}", points, output.utc(reached_at))],
+        numbers=("rank", "of players", "top percent", "points"),
+    )
+
+
+def _print(rows: Sequence[Standing], binary: bool, as_json: bool) -> None:
+    if as_json:
+        output.print_json([row.to_json(binary=binary) for row in rows])
+        return
+    output.print_table(
+        ("position", "rank", "player", "points", "reached at (UTC)"),
+        [(row.position, row.rank, row.name(binary=binary), row.points, output.utc(row.reached_at)) for row in rows],
+        numbers=("position", "rank", "points"),
+    )
+
+
+def _binary(season: Season) -> bool:
+    return season.board.member == "binary"
+
+
+def _player_id(text: str, what: str, binary: bool) -> bytes:
+    if not binary:
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InputError(f"{what} {text!r} is not hex", hint="ids of binary boards are written in hex") from None

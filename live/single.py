@@ -1,0 +1,92 @@
+"""Reads one sorted set, in board order: each answer by one script, so from one version of the set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from redis import Redis
+
+from leaderboard.errors import UnavailableError
+from live.rows import Place, Rows
+from live.scripts import run, send
+from live.translate import translated
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SingleSet:
+    """One sorted set on ``client``, whose shared views may be read from ``replica``, a little behind it.
+
+    A question may be asked twice: where a connection has broken, as after a failover, a new one is asked once more.
+    """
+
+    client: Redis
+    key: str
+    order: str  #: high | low
+    replica: Redis | None = None
+
+    def window(self, first: int, last: int) -> Rows | None:
+        """Return the rows from index ``first`` to ``last``; from the replica, if there is one that answers."""
+        return rows_of(self._shared("window", self.order, first, last))
+
+    def around(self, member: bytes, before: int, after: int) -> Rows | None:
+        """Return the member's row with so many before and after, from the primary."""
+        return rows_of(self._own("window", self.order, before, after, member))
+
+    def place(self, member: bytes) -> Place | None:
+        """Return where the member stands, from the primary."""
+        reply = self._own("place", self.order, member)
+        if not reply:
+            return None
+        index, above, players, score = reply
+        return Place(index, above, players, float(score) + 0.0)
+
+    def score(self, member: bytes) -> float | None:
+        """Return the member's raw score, from the primary."""
+
+        def ask() -> Any:
+            with translated(self.client, {self.key: "zset"}):
+                return send(self.client, "ZSCORE", self.key, member)
+
+        reply = asked(ask)
+        return None if reply is None else float(reply) + 0.0
+
+    def count(self) -> int:
+        """Return how many members there are, from the primary."""
+
+        def ask() -> int:
+            with translated(self.client, {self.key: "zset"}):
+                return int(send(self.client, "ZCARD", self.key))
+
+        return asked(ask)
+
+    def _own(self, script: str, *arguments: bytes | str | int) -> Any:
+        return asked(lambda: run(self.client, script, {self.key: "zset"}, *arguments))
+
+    def _shared(self, script: str, *arguments: bytes | str | int) -> Any:
+        if self.replica is not None:
+            replica = self.replica
+            try:
+                return asked(lambda: run(replica, script, {self.key: "zset"}, *arguments))
+            except UnavailableError:
+                pass  # the primary has what it has
+        return self._own(script, *arguments)
+
+
+def asked(ask: Callable[[], T]) -> T:
+    """Return the answer to a question that changes nothing, asked once more where no answer came."""
+    try:
+        return ask()
+    except UnavailableError:
+        return ask()
+
+
+def rows_of(reply: Any) -> Rows | None:
+    """Return the reply of ``window.lua`` as rows; None where it is empty."""
+    if not reply:
+        return None
+    index, above, flat = reply
+    return Rows(index, above, flat[0::2], [float(text) + 0.0 for text in flat[1::2]])

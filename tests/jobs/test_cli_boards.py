@@ -1,0 +1,118 @@
+"""finale top, rank and around; and all that only reads, on boards whose writers are not Finale."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.support.cli import World, finale
+
+BOARD = """
+[board.b]
+ties = "{ties}"
+ledger = "{ledger}"
+ahead = 0
+{more}
+[board.b.calendar]
+seasons = [
+  {{ id = "past", starts_at = {past:%Y-%m-%dT%H:%M:%SZ}, ends_at = {now:%Y-%m-%dT%H:%M:%SZ} }},
+  {{ id = "present", starts_at = {now:%Y-%m-%dT%H:%M:%SZ}, ends_at = {end:%Y-%m-%dT%H:%M:%SZ} }},
+  {{ id = "future", starts_at = {end:%Y-%m-%dT%H:%M:%SZ}, ends_at = {later:%Y-%m-%dT%H:%M:%SZ} }},
+]
+"""
+DAY = timedelta(days=1)
+
+
+def configure(world: World, ties: str = "shared", ledger: str = "own", more: str = "") -> datetime:
+    """Write a board of three seasons; the middle one is played now. Return a time within it."""
+    now = datetime.now(UTC).replace(microsecond=0) - DAY
+    spans = {"past": now - 30 * DAY, "now": now, "end": now + 30 * DAY, "later": now + 60 * DAY}
+    world.configure(BOARD.format(ties=ties, ledger=ledger, more=more, **spans))
+    return now + timedelta(hours=1)
+
+
+def test_the_season_that_is_played_now_is_meant(world: World) -> None:
+    """Without --season: the running one, whatever came before; with it, that one."""
+    at = configure(world)
+    world.played("b", f"m1,ann,7,{at.isoformat()}", f"m1,bob,7,{at.isoformat()}", f"m1,cyd,1,{at.isoformat()}")
+    world.played("b", f"m0,old,3,{(at - 2 * DAY).isoformat()}")
+    assert [(row["rank"], row["player_id"]) for row in finale("top", "b", "--json").ok().json] == [
+        (1, "bob"),
+        (1, "ann"),
+        (3, "cyd"),
+    ]
+    assert [row["player_id"] for row in finale("top", "b", "-k", "1", "--json").ok().json] == ["bob"]
+    assert [row["player_id"] for row in finale("top", "b", "--season", "past", "--json").ok().json] == ["old"]
+    assert finale("rank", "b", "ann", "--json").ok().json == {
+        "board": "b",
+        "season": "present",
+        "player_id": "ann",
+        "rank": 1,
+        "error": 0,
+        "players": 3,
+        "percentile": pytest.approx(100 / 3),
+        "points": 7,
+        "reached_at": None,
+    }
+    assert [row["player_id"] for row in finale("around", "b", "ann", "-n", "1", "--json").ok().json] == [
+        "bob",
+        "ann",
+        "cyd",
+    ]
+    assert "33.333" in finale("rank", "b", "bob").ok().out
+    finale("rank", "b", "nobody").refused(5, "'nobody'")
+    finale("around", "b", "nobody").refused(5, "'nobody'")
+    finale("top", "b", "--season", "future").refused(5, "future")
+    finale("top", "nothing").refused(5, "nothing")
+
+
+def test_the_rank_is_the_same_from_the_archive(world: World) -> None:
+    """I1: rank, players and percentile are told from the sealed season once its key is gone."""
+    at = configure(world, ties="first_to_reach")
+    old = at - 2 * DAY
+    world.played("b", *(f"m1,p{number},{number % 5},{old.isoformat()}" for number in range(30)))
+    live = [finale("rank", "b", f"p{number}", "--season", "past", "--json").ok().json for number in (0, 4, 29)]
+    finale("close", "b", "past").ok()
+    finale("clean", "b", "past", "--now", "--as", "test").ok()
+    assert not world.redis.exists("leaderboard:b:past")
+    sealed = [finale("rank", "b", f"p{number}", "--season", "past", "--json").ok().json for number in (0, 4, 29)]
+    assert sealed == live
+    finale("rank", "b", "nobody", "--season", "past").refused(5, "'nobody'")
+
+
+def test_nothing_has_begun(world: World) -> None:
+    """A board without a season yet says so, and what would create one."""
+    configure(world)
+    finale("top", "b").refused(5, "no season of board b has begun", "finale tick")
+
+
+def test_a_board_that_others_write_is_read_without_a_row_of_its_own(world: World) -> None:
+    """ledger = "none": top, rank, around and standings of a season that Finale never opened; nothing is written."""
+    configure(world, ledger="none", more='key = "lb:<season>"')
+    world.redis.zadd("lb:present", {"ann": 5, "bob": 5, "cyd": 0})
+    world.redis.zadd("lb:past", {"old": 1})
+    before = world.picture()
+    assert [row["rank"] for row in finale("top", "b", "--json").ok().json] == [1, 1, 3]
+    assert finale("rank", "b", "cyd", "--json").ok().json["rank"] == 3
+    assert len(finale("around", "b", "bob", "--json").ok().json) == 3
+    assert [row["player_id"] for row in finale("standings", "b", "present", "--json").ok().json] == [
+        "bob",
+        "ann",
+        "cyd",
+    ]
+    assert [row["player_id"] for row in finale("top", "b", "--season", "past", "--json").ok().json] == ["old"]
+    finale("top", "b", "--season", "never").refused(5, "never")
+    assert world.picture() == before
+    adopted = finale("archive", "adopt", "lb:past", "--board", "b", "--season", "past", "--json")
+    adopted.ok()
+    assert [row["player_id"] for row in finale("top", "b", "--season", "past", "--json").ok().json] == ["old"]
+
+
+def test_c10_binary_players_are_asked_for_in_hex(world: World) -> None:
+    """C10: ids that are no text go in and out as hex; a wrong hex is refused."""
+    configure(world, ledger="none", more='member = "binary"')
+    world.redis.zadd("leaderboard:b:present", {b"\xff\x00": 5})
+    assert finale("rank", "b", "ff00", "--json").ok().json["rank"] == 1
+    assert finale("around", "b", "ff00", "--json").ok().json[0]["player_id"] == "ff00"
+    finale("rank", "b", "xyz").refused(4, "hex")
