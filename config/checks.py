@@ -10,7 +10,7 @@ from leaderboard.board import Board
 from leaderboard.calendar import seasons_from
 from leaderboard.codec import codec_for
 from leaderboard.errors import ConfigError
-from leaderboard.keys import live_key
+from leaderboard.keys import live_key, shard_keys
 from leaderboard.season import Bounds
 
 _AHEAD = timedelta(days=5 * 366)  # a leap year is among them
@@ -75,9 +75,10 @@ def _fault(board: Board, bounds: Bounds, taken: dict[str, str], current: Mapping
         return f"board.{board.name}: {error}"
     # Seasons of a board that is frozen by renaming may have one key, one after another.
     season = board.name if board.shares_key else f"{board.name}/{bounds.id}"
-    other = taken.setdefault(key, season)
-    if other != season:
-        return f"board.{board.name}.key = {board.key!r}: {other} and {season} would have the same live key {key!r}"
-    if key in current:
-        return f"board.{board.name}.key = {board.key!r}: {key!r} is the current_key of board {current[key].name}"
+    for one in shard_keys(key, board.shards.number):
+        other = taken.setdefault(one, season)
+        if other != season:
+            return f"board.{board.name}.key = {board.key!r}: {other} and {season} would have the same live key {one!r}"
+        if one in current:
+            return f"board.{board.name}.key = {board.key!r}: {one!r} is the current_key of board {current[one].name}"
     return ""

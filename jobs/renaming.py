@@ -50,24 +50,21 @@ def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at:
             f"{season.name}"
         )
     if done.later and not season.board.shares_key:
-        warnings.append(_told(season, done.later))
+        warnings.append(_told(season, season.live_key, done.later))
     return Renamed(done, f"{done.rows:,} rows now under {season.own_key}", tuple(warnings))
 
 
 def late_writes(outside: Outside, season: Season) -> tuple[str, ...]:
     """Return what a person is told of a key that has come to be under a frozen season's old name; it is not touched."""
-    if season.late_key is None:
-        return ()
-    kind = kinds(outside.redis, [season.late_key])[season.late_key]
-    if kind == "none":
-        return ()
-    return (_told(season, sizes(outside.redis, [season.late_key])[season.late_key] if kind == "zset" else None),)
+    types = kinds(outside.redis, season.late_keys)
+    rows = sizes(outside.redis, [key for key, kind in types.items() if kind == "zset"])
+    return tuple(_told(season, key, rows.get(key)) for key, kind in types.items() if kind != "none")
 
 
-def _told(season: Season, rows: int | None) -> str:
+def _told(season: Season, key: str, rows: int | None) -> str:
     what = f"a {'key of another type' if rows is None else f'sorted set of {rows:,} rows'}"
     return (
-        f"{what} has come to be under {season.live_key} since {season.name} was frozen: late writes, which count in no "
+        f"{what} has come to be under {key} since {season.name} was frozen: late writes, which count in no "
         "season; look at them, and remove the key by hand"
     )
 

@@ -63,9 +63,9 @@ def find_strays(outside: Outside, board: str | None = None) -> list[Found]:
 
 def _shapes(outside: Outside, every: Sequence[Season], board: str | None) -> list[Shape]:
     """Return what keys look like: as configured, and as they were named when seasons in the ledger opened."""
-    templates = {(one.name, one.key) for one in outside.boards.values()}
-    templates |= {(season.board.name, season.board.key) for season in every}
-    return [strays.shape_of(name, template) for name, template in sorted(templates) if board in (None, name)]
+    boards = [*outside.boards.values(), *(season.board for season in every)]
+    looks = {(one.name, one.key, one.shards.by != "none") for one in boards if board in (None, one.name)}
+    return [strays.shape_of(name, template, sharded=sharded) for name, template, sharded in sorted(looks)]
 
 
 def _boards(outside: Outside, found: Sequence[Stray]) -> list[Found]:
@@ -124,7 +124,7 @@ def _helpers(outside: Outside, every: Sequence[Season], shapes: Sequence[Shape],
     left = strays.stray_helpers(named, every)
     # A private name under which a cleaned key waits for its end is no stray.
     ending = lifetimes(outside.redis, [one.name for one in left if one.kind == "expiring"])
-    seen = {season.own_key: season for season in every if season.state is State.CLEANED}
+    seen = {key: season for season in every if season.state is State.CLEANED for key in season.own_keys}
     found = []
     for one in left:
         season = next((seen[key] for key in one.beside if key in seen), None)

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 
 from jobs.wiring import Outside
+from leaderboard import keys
 from leaderboard.board import Board
 from leaderboard.calendar import seasons_from
 from leaderboard.season import Bounds
@@ -34,11 +35,15 @@ def _overlap(one: Bounds, other: Bounds) -> bool:
 
 
 def point_current_key(outside: Outside, board: Board, now: datetime) -> bool:
-    """Let the board's ``current_key`` name the live key of the season of ``now``; return whether it changed."""
+    """Let the board's ``current_key`` name the live key of the season of ``now``; return whether it changed.
+
+    Of a board with shards it names what all of them are called, with ``<shard>`` for the number.
+    """
     if board.current_key is None:
         return False
     name = board.current_key.replace("<board>", board.name)
     for season in seasons.of_board(outside.database, board.name, board):
         if now in season.bounds and season.state in TAKES_RESULTS:
-            return set_current(outside.redis, name, season.live_key, seen=read_current(outside.redis, name))
+            key = keys.with_shard(season.live_key) if season.sharded else season.live_key
+            return set_current(outside.redis, name, key, seen=read_current(outside.redis, name))
     return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from leaderboard.board import Calendar
+from leaderboard.calendar_rule import Calendar
 from leaderboard.periods import Period
 from leaderboard.season import Bounds
 from leaderboard.walltime import shown, to_utc

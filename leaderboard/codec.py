@@ -14,9 +14,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from leaderboard.board import UNIT_MICROSECONDS, Board
+from leaderboard.board import Board
 from leaderboard.errors import ConfigError, InputError
 from leaderboard.season import Bounds
+from leaderboard.ties import UNIT_MICROSECONDS
 
 LIMIT = 2**53  #: first whole number beyond which doubles are no longer exact
 Integers = NDArray[np.int64]

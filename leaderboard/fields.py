@@ -1,4 +1,4 @@
-"""What the models of boards and settings are made of: strictness, durations, instants."""
+"""What the fields of a configuration are made of: strict tables, durations, instants, names."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 from leaderboard.durations import format_duration, parse_duration
-
-
-class Strict(BaseModel):
-    """Frozen, and an unknown field is an error rather than silence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+from leaderboard.errors import ConfigError
+from leaderboard.names import check_name
 
 
 def _duration(value: Any) -> Any:
@@ -41,3 +37,18 @@ Duration = Annotated[
     AfterValidator(_within_a_century),
 ]
 Instant = Annotated[datetime, BeforeValidator(_no_number, json_schema_input_type=datetime)]
+Attribute = str | int | float | bool
+
+
+class Strict(BaseModel):
+    """Frozen, and an unknown field is an error rather than silence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def named(value: str, what: str) -> str:
+    """Return ``value`` if it is a name; raise ValueError, which pydantic reports with its place, otherwise."""
+    try:
+        return check_name(value, what)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None

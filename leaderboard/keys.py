@@ -1,4 +1,4 @@
-"""Names of Redis keys: the live key from its template, and helper keys that a cluster keeps in the same slot."""
+"""Names of Redis keys: live keys from their template, and helper keys that a cluster keeps in the same slot."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _LAYOUT = re.compile(r"(?:[^%]|%[YymdHMSjGVuw%])+")
 #: under which it is while a server that is out of memory forgets it.
 KINDS = ("fence", "applied", "expiring", "leaving")
 FROZEN = "frozen"
+SHARD = "<shard>"  #: stays in the name of a live key over several sorted sets, until the shard is known
 
 
 def check_template(template: str, *, shared: bool = False) -> str:
@@ -26,13 +27,14 @@ def check_template(template: str, *, shared: bool = False) -> str:
     fields = _FIELD.findall(template)
     for field in fields:
         name, _, layout = field.partition(":")
-        if name in ("board", "season") and not layout:
+        if name in ("board", "season", "shard") and not layout:
             continue
         if name in ("starts_at", "ends_at") and _LAYOUT.fullmatch(layout):
             continue
         raise ConfigError(
             f"the key template {template!r} has the unknown field <{field}>",
-            hint="use <board>, <season>, <starts_at:%Y-%m-%d> or <ends_at:%Y-%m-%d>, with Y y m d H M S j G V u w",
+            hint="use <board>, <season>, <shard>, <starts_at:%Y-%m-%d> or <ends_at:%Y-%m-%d>, with Y y m d H M S j G V "
+            "u w",
         )
     if not shared and is_shared(template):
         raise ConfigError(
@@ -42,7 +44,7 @@ def check_template(template: str, *, shared: bool = False) -> str:
     if re.search(r"[<>]", _FIELD.sub("", template)) or not template.isprintable():
         raise ConfigError(f"the key template {template!r} has a stray < or >, or an unprintable character")
     sample = datetime(2026, 1, 1, tzinfo=UTC)
-    helper_key(_fill(template, "board", "season", sample, sample), "fence")
+    helper_key(_fill(template, "board", "season", sample, sample).replace(SHARD, "0"), "fence")
     return template
 
 
@@ -63,16 +65,40 @@ def check_current_key(current_key: str, template: str) -> str:
 def live_key(template: str, board: str, season: str, starts_at: datetime, ends_at: datetime) -> str:
     """Return the name of a season's sorted set; bounds are formatted in UTC.
 
-    Raises ConfigError if it cannot be tagged.
+    Of a board with shards it is what :func:`shard_keys` makes the names of its sorted sets from. Raises ConfigError if
+    it cannot be tagged.
     """
     key = _fill(template, board, season, starts_at, ends_at)
-    helper_key(key, "fence")
+    helper_key(key.replace(SHARD, "0"), "fence")
     return key
+
+
+def shard_keys(live_key: str, number: int) -> tuple[str, ...]:
+    """Return the names of all sorted sets of a season, in the order of its shards: the one name where there is one."""
+    return (live_key,) if number == 1 else tuple(shard_key(live_key, shard) for shard in range(number))
+
+
+def shard_key(live_key: str, shard: int) -> str:
+    """Return the name of one shard of a season: ``with_shard`` with its number."""
+    return with_shard(live_key).replace(SHARD, str(shard))
+
+
+def with_shard(name: str) -> str:
+    """Return a key or template with a place for the shard's number: its own, else in its hash tag, else at the end.
+
+    So each shard has a hash tag of its own and a cluster spreads them, unless ``<shard>`` was put beside a tag.
+    """
+    if SHARD in name:
+        return name
+    tag = hashed_part(name)
+    return f"{name}:{SHARD}" if tag == name else name.replace(f"{{{tag}}}", f"{{{tag}:{SHARD}}}", 1)
 
 
 def _fill(template: str, board: str, season: str, starts_at: datetime, ends_at: datetime) -> str:
     def value(match: re.Match[str]) -> str:
         name, _, layout = match.group(1).partition(":")
+        if name == "shard":
+            return SHARD
         if name in ("starts_at", "ends_at"):
             return (starts_at if name == "starts_at" else ends_at).astimezone(UTC).strftime(layout)
         return board if name == "board" else season

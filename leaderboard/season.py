@@ -48,7 +48,7 @@ class Season:
     board: Board  #: as fixed when the season opened, the rest as configured when it closes
     bounds: Bounds
     state: State
-    live_key: str  #: the name under which players' results are written
+    live_key: str  #: the name under which players' results are written; of several shards, what they are named after
     closes_at: datetime  #: the end of grace
     backfill: bool  #: first seen after its grace: only ``finale close`` closes it
     frozen_at: datetime | None
@@ -69,23 +69,43 @@ class Season:
         return self.board.freeze == "rename" and not self.adopted
 
     @property
+    def sharded(self) -> bool:
+        """Whether the season's rows are in several sorted sets."""
+        return self.board.shards.by != "none"
+
+    @property
+    def live_keys(self) -> tuple[str, ...]:
+        """The names under which players' results are written, in the order of the shards; one without shards."""
+        return keys.shard_keys(self.live_key, self.board.shards.number)
+
+    @property
+    def own_keys(self) -> tuple[str, ...]:
+        """The names that are this season's alone, whatever its state; helper keys stand beside each."""
+        return tuple(keys.frozen_key(key, self.id) for key in self.live_keys) if self.renames else self.live_keys
+
+    @property
+    def standing_keys(self) -> tuple[str, ...]:
+        """Where the season's rows are: under the live keys, and once frozen under its own keys."""
+        return self.own_keys if reached(self.state, State.FROZEN) else self.live_keys
+
+    @property
+    def late_keys(self) -> tuple[str, ...]:
+        """The old names of a frozen season, under which nothing should be written any more.
+
+        None where there are no such names: rows are still there, or the next season's come to be.
+        """
+        moved = self.renames and not self.board.shares_key and reached(self.state, State.FROZEN)
+        return self.live_keys if moved else ()
+
+    @property
     def own_key(self) -> str:
-        """The one name that is this season's alone, whatever its state; its helper keys stand beside that."""
-        return keys.frozen_key(self.live_key, self.id) if self.renames else self.live_key
+        """The one of :attr:`own_keys`; of a season with shards what a person is shown for all of them."""
+        return self.own_keys[0] if not self.sharded else self.live_key
 
     @property
     def standing_key(self) -> str:
-        """Where the season's rows are: under the live key, and once frozen under its own key."""
-        return self.own_key if reached(self.state, State.FROZEN) else self.live_key
-
-    @property
-    def late_key(self) -> str | None:
-        """The old name of a frozen season, under which nothing should be written any more.
-
-        None where there is no such name: rows are still there, or the next season's come to be.
-        """
-        moved = self.renames and not self.board.shares_key and reached(self.state, State.FROZEN)
-        return self.live_key if moved else None
+        """The one of :attr:`standing_keys`; of a season with shards what a person is shown for all of them."""
+        return self.standing_keys[0] if not self.sharded else self.live_key
 
     @property
     def name(self) -> str:

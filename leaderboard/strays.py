@@ -33,9 +33,12 @@ class Shape:
         return match.groupdict().get("season") if match else None
 
 
-def shape_of(board: str, template: str) -> Shape:
-    """Return the shape of a checked key template: literal parts as they are, a name or digits for each field."""
-    pieces = _FIELD.split(template)
+def shape_of(board: str, template: str, *, sharded: bool = False) -> Shape:
+    """Return the shape of a checked key template: literal parts as they are, a name or digits for each field.
+
+    A ``sharded`` board has its rows in several sorted sets, whose names have the number of the shard.
+    """
+    pieces = _FIELD.split(keys.with_shard(template) if sharded else template)
     seen: set[str] = set()
     pattern = "".join(
         _field(board, piece, seen) if index % 2 else re.escape(piece) for index, piece in enumerate(pieces)
@@ -47,6 +50,8 @@ def _field(board: str, field: str, seen: set[str]) -> str:
     name, _, layout = field.partition(":")
     if name == "board":
         return re.escape(board)
+    if name == "shard":
+        return "(?:0|[1-9][0-9]{0,3})"
     if name == "season":
         again = "season" in seen
         seen.add("season")
@@ -100,7 +105,7 @@ class Stray:
 
 def stray_keys(sorted_sets: Iterable[str], shapes: Iterable[Shape], seasons: Iterable[Season]) -> list[Stray]:
     """Return the sorted sets that look like boards and are no season's live key, in order."""
-    known = {season.live_key for season in seasons if season.state is not State.CANCELLED}
+    known = {key for season in seasons if season.state is not State.CANCELLED for key in season.live_keys}
     shapes = list(shapes)
     found = []
     for key in sorted(set(sorted_sets) - known):
@@ -116,8 +121,8 @@ def stray_helpers(helpers: Iterable[Helper], seasons: Iterable[Season]) -> list[
     What a season left under a private name is its own, not a helper of others: told where no season has that name.
     """
     known = [season for season in seasons if season.state is not State.CANCELLED]
-    owned = {season.own_key for season in known}
-    needed = {season.own_key for season in known if season.state not in TERMINAL}
+    owned = {key for season in known for key in season.own_keys}
+    needed = {key for season in known if season.state not in TERMINAL for key in season.own_keys}
     left = {
         one.name: one
         for one in helpers
@@ -129,7 +134,7 @@ def stray_helpers(helpers: Iterable[Helper], seasons: Iterable[Season]) -> list[
 def cleaned_keys(seasons: Iterable[Season]) -> Mapping[str, Season]:
     """Return the last cleaned season of each key that was proved and removed, if no season has it any more."""
     known = sorted(seasons, key=lambda season: season.bounds)
-    needed = {key for season in known if season.state not in TERMINAL for key in (season.live_key, season.own_key)}
+    needed = {key for season in known if season.state not in TERMINAL for key in (*season.live_keys, *season.own_keys)}
     return {
-        season.own_key: season for season in known if season.state is State.CLEANED and season.own_key not in needed
+        key: season for season in known if season.state is State.CLEANED for key in season.own_keys if key not in needed
     }

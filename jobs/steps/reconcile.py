@@ -15,11 +15,11 @@ from archive.objects import ObjectExistsError, Store
 from archive.seal import StandingFacts
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Verdict
-from leaderboard.board import UNIT_MICROSECONDS
 from leaderboard.codec import to_microseconds
 from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Season
 from leaderboard.states import Step
+from leaderboard.ties import UNIT_MICROSECONDS
 from ledger import totals
 from reconcile.compare import Comparison, Unit, compare
 

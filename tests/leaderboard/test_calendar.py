@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from leaderboard.board import Calendar
 from leaderboard.calendar import season_at, season_called, seasons_from
+from leaderboard.calendar_rule import Calendar
 from leaderboard.names import check_name
 from leaderboard.walltime import shown, to_utc
 

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderboard.board import Board, Calendar, Ties
+from leaderboard.board import Board
+from leaderboard.calendar_rule import Calendar
 from leaderboard.codec import LIMIT, Packed, Plain, codec_for, from_microseconds, to_microseconds
 from leaderboard.errors import ConfigError, InputError
 from leaderboard.season import Bounds
+from leaderboard.ties import Ties
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 EPOCH = to_microseconds(START)

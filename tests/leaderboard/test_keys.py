@@ -124,3 +124,44 @@ def test_a_current_key_that_changes_with_the_season_is_refused(name):
 def test_a_helper_kind_is_one_of_three():
     with pytest.raises(ValueError, match="lock"):
         keys.helper_key("lb", "lock")
+
+
+class TestShards:
+    @pytest.mark.parametrize(
+        ("live_key", "second"),
+        [
+            ("lb:goals:s2026", "lb:goals:s2026:1"),
+            ("lb:{goals}:s2026", "lb:{goals:1}:s2026"),
+            ("lb:<shard>:goals", "lb:1:goals"),
+            ("lb:{goals:<shard>}:s2026", "lb:{goals:1}:s2026"),
+            ("lb:{goals}:s2026:<shard>", "lb:{goals}:s2026:1"),
+        ],
+    )
+    def test_a_shard_is_named_by_its_number(self, live_key, second):
+        assert keys.shard_keys(live_key, 3)[1] == second
+        assert keys.shard_key(live_key, 1) == second
+
+    def test_one_sorted_set_keeps_its_name(self):
+        assert keys.shard_keys("lb:{goals}", 1) == ("lb:{goals}",)
+
+    @given(BRACED)
+    def test_shards_have_names_and_slots_of_their_own_and_helpers_beside_each(self, key):
+        """C14: whatever can be a live key can be one of several, spread over a cluster, each beside its fence."""
+        try:
+            keys.helper_key(key, "fence")
+        except ConfigError:
+            return
+        names = keys.shard_keys(key, 12)
+        assert len(set(names)) == 12
+        assert len({keys.slot(name) for name in names}) == 12
+        assert all(keys.slot(keys.helper_key(name, "fence")) == keys.slot(name) for name in names)
+
+    def test_they_lie_on_every_node_of_a_cluster_of_three(self):
+        for key in ("leaderboard:goals:s2026", "lb:{goals}:s2026"):
+            assert {keys.slot(name) * 3 // keys.SLOTS for name in keys.shard_keys(key, 4)} == {0, 1, 2}
+
+    def test_a_template_may_say_where_the_number_stands(self):
+        assert keys.check_template("lb:<board>:<season>:<shard>")
+        assert keys.live_key("lb:<season>:<shard>", "goals", "s2026", START, END) == "lb:s2026:<shard>"
+        with pytest.raises(ConfigError, match="<shard:2>"):
+            keys.check_template("lb:<season>:<shard:2>")

@@ -163,4 +163,18 @@ def test_seasons_of_one_key_that_are_frozen_by_renaming_are_kept_apart():
     left = [one.name for one in strays.stray_helpers(helpers, names.values())]
     assert left == sorted([frozen[3], fences[0], fences[3]])
     assert (delivered.standing_key, opened.standing_key, opened.own_key) == (frozen[1], "lb", frozen[2])
-    assert [season.late_key for season in names.values()] == [None, None, None]
+    assert [season.late_keys for season in names.values()] == [(), (), ()]
+
+
+@pytest.mark.parametrize(
+    ("template", "key", "season"),
+    [
+        ("lb:<season>", "lb:s2026:11", "s2026"),
+        ("lb:{<season>}", "lb:{s2026:0}", "s2026"),
+        ("lb:<shard>:<season>", "lb:7:s2026", "s2026"),
+    ],
+)
+def test_the_shards_of_a_board_look_like_it(template, key, season):
+    shape = strays.shape_of("goals", template, sharded=True)
+    assert shape.season(key) == season
+    assert not shape.fits(key.replace("s2026", "s2026:"))
