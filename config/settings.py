@@ -74,6 +74,10 @@ class Runner(Strict):
     """How a runner works: how long it may be silent, and in which portions it reads and writes."""
 
     lease: Timeout = timedelta(seconds=30)
+    workers: int = Field(default=4, ge=1, le=64)
+    interval: Timeout = timedelta(seconds=10)
+    stop_within: Timeout = timedelta(seconds=25)
+    max_skew: Timeout = timedelta(seconds=5)
     page_budget: Budget = timedelta(milliseconds=2)
     page_rows: int = Field(default=10_000, ge=10, le=1_000_000)
     part_rows: int = Field(default=1_200_000, ge=1_000, le=100_000_000)

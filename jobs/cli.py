@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands import archive, boards, cleaning, common, configuration, demo, results, season, servers
+from jobs.commands import archive, boards, cleaning, common, configuration, demo, results, running, season, servers
 from jobs.version import VERSION
 from leaderboard.errors import FinaleError
 
@@ -29,6 +29,7 @@ app.command()(servers.down)
 app.command()(servers.status)
 app.command()(demo.demo)
 app.command()(configuration.calendar)
+app.command()(running.run)
 app.command()(season.tick)
 app.command()(season.close)
 app.command()(cleaning.clean)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,10 +13,17 @@ from jobs.steps import JOBS
 from jobs.steps.step import Acting, StepJob, Work
 from jobs.verdicts import Done, Held, Verdict, Wait
 from jobs.wiring import Outside
-from leaderboard.errors import ArchiveMismatchError, FinaleError, LeaseLostError, SeasonHeldError
+from leaderboard.errors import (
+    ArchiveMismatchError,
+    FinaleError,
+    LeaseLostError,
+    OutcomeUnknownError,
+    SeasonHeldError,
+    UnavailableError,
+)
 from leaderboard.season import Season
 from leaderboard.states import LEAVES, State, Step, reached, step_from
-from ledger import journal, leases, seasons
+from ledger import journal, leases, pausing, seasons
 from ledger.leases import Heartbeat, Lease
 from live.fence import raise_fence, withdraw_fence
 
@@ -84,12 +91,14 @@ def run(
 ) -> Run:
     """Take the season's steps, up to and with ``until``, as far as they are due; where none is, nothing is touched.
 
-    Raises LeaseHeldError if somebody else works on the season, SeasonHeldError if it stops for a person, and whatever a
-    step fails with; the season then stands where it stood and the next run goes on there.
+    Once this process is to stop, or everything is paused, no further step begins. Raises PausedError if it is paused
+    from the beginning, LeaseHeldError if somebody else works on the season, SeasonHeldError if it stops for a person,
+    and whatever a step fails with; the season then stands where it stood and the next run goes on there.
     """
     step = _step_up_to(season, until)
     if step is None:
         return Run(season, (), None)
+    pausing.check(outside.database)
     if step in MAY_WAIT:
         planned = look_and_plan(outside, season, who=who, forced=forced)
         if planned is not None and isinstance(planned[1], Wait):
@@ -116,13 +125,16 @@ def leased(outside: Outside, season: Season, who: str) -> Iterator[tuple[Lease, 
     found = leases.find(outside.database, season.key)
     dead = found.holder if found and found.alive and identity.has_ended(found.holder) else None
     lease = leases.acquire(outside.database, season.key, season.name, identity.holder(who), length, dead=dead)
-    with Heartbeat(outside.database.url, lease, length) as heartbeat:
+    outside.working.begin(lease)
+    with Heartbeat(outside.database.url, lease, length, on_silence=outside.database.cut) as heartbeat:
         try:
             if not reached(season.state, State.CLEANED):
                 raise_own_fence(outside, season, lease)
             yield lease, heartbeat
         finally:
-            leases.give_back(outside.database, lease)
+            outside.working.end(lease)
+            with suppress(UnavailableError, OutcomeUnknownError):  # where it cannot be given back, it runs out
+                leases.give_back(outside.database, lease)
 
 
 def raise_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
@@ -155,7 +167,7 @@ class _Running:
         while True:
             season = self._again(season)
             step = _step_up_to(season, until)
-            if step is None:
+            if step is None or self.outside.working.stop.is_set() or pausing.find(self.outside.database):
                 return Run(season, tuple(taken), None)
             outcome = self._take(season, step)
             if isinstance(outcome, Wait):
@@ -192,6 +204,8 @@ class _Running:
             seconds = time.monotonic() - begun
             self._record(season, step, done, seconds)
         except FinaleError as error:
+            if self.heartbeat.lost.is_set():
+                raise leases.lost(self.lease) from error
             if isinstance(error, HOLDS):
                 error.hint = _with_release(season, error.hint)
             self._not_done(season, step, error)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from jobs import identity, runner
 from jobs.closing import goes_on_by_hand
+from jobs.pool import Pool
 from jobs.projection import apply_pending
 from jobs.returned import returned_keys
 from jobs.runner import Observer
 from jobs.upcoming import create_ahead, point_current_key
 from jobs.wiring import Outside
-from leaderboard.errors import FinaleError, LeaseHeldError
+from leaderboard.errors import FinaleError, LeaseHeldError, PausedError
 from leaderboard.season import Season
 from leaderboard.states import State, Step
-from ledger import seasons
+from ledger import pausing, seasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +54,53 @@ class Ticked:
 def tick(outside: Outside, *, who: str, observer: Observer, now: datetime | None = None) -> list[Ticked]:
     """Create the seasons ahead, write what is pending to the live boards, and take every step that is due.
 
-    Each season is on its own: one that fails or is held does not stop the others. Seasons on hold, backfills before
-    their seal and adopted keys are left alone, as are those that somebody else works on. Last come the cleaned seasons
-    whose live key is back. ``now`` is PostgreSQL's clock unless given.
+    Boards are worked on side by side, ``[runner] workers`` at once, the seasons of each one after another, oldest
+    first; one that fails or is held does not stop the others. Seasons on hold, backfills before their seal and adopted
+    keys are left alone, as are those that somebody else works on, and everything while it is paused. Last come the
+    cleaned seasons whose live key is back. ``now`` is PostgreSQL's clock unless given. The observer is told by several
+    threads.
     """
     now = now or outside.database.now()
-    found = [_ahead(outside, name, now, who) for name in outside.boards]
-    known = sorted(seasons.every(outside.database, outside.boards), key=lambda one: (one.bounds.ends_at, one.name))
-    found += [_season(outside, season, now, who, observer) for season in known if season.board.name in outside.boards]
-    found += _returned(outside, now)
+    if (paused := pausing.find(outside.database)) is not None:
+        return [Ticked("everything", held=paused.told)]
+    workers = min(outside.runner.workers, len(outside.boards))
+    if workers > 1:
+        with closing(Pool(outside)) as pool, ThreadPoolExecutor(workers, "finale-board") as threads:
+            futures = [threads.submit(_pooled, pool, name, now, who, observer) for name in outside.boards]
+            found = [one for future in futures for one in future.result()]
+    else:
+        found = [one for name in outside.boards for one in tick_board(outside, name, now, who, observer)]
+    return [*found, *tick_returned(outside, now)]
+
+
+def _pooled(pool: Pool, name: str, now: datetime, who: str, observer: Observer) -> list[Ticked]:
+    try:
+        with pool.taken() as outside:
+            return tick_board(outside, name, now, who, observer)
+    except FinaleError as error:
+        return [Ticked(name, error=error)]
+
+
+def tick_board(outside: Outside, name: str, now: datetime, who: str, observer: Observer) -> list[Ticked]:
+    """Do what is due on one board: what ``tick`` does, and the unit in which the scheduler does it."""
+    found = [_ahead(outside, name, now, who)]
+    try:
+        known = seasons.unfinished(outside.database, name, outside.boards[name])
+    except FinaleError as error:
+        return [*_told(found), Ticked(name, error=error)]
+    for season in known:
+        if outside.working.stop.is_set():
+            break
+        found.append(_season(outside, season, now, who, observer))
+    return _told(found)
+
+
+def _told(found: list[Ticked]) -> list[Ticked]:
+    """Return what somebody should hear of."""
     return [one for one in found if one.steps or one.created or one.error or one.busy or one.held]
 
 
-def _returned(outside: Outside, now: datetime) -> list[Ticked]:
+def tick_returned(outside: Outside, now: datetime) -> list[Ticked]:
     try:
         return [Ticked(season.name, error=error) for season, error in returned_keys(outside, now)]
     except FinaleError as error:
@@ -91,6 +128,8 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
         run = runner.run(outside, season, who=who, observer=observer)
     except LeaseHeldError:
         return Ticked(season.name, busy=True)
+    except PausedError as paused:
+        return Ticked(season.name, held=paused.message)
     except FinaleError as error:
         return Ticked(season.name, error=error)
     return Ticked(season.name, steps=tuple(str(step.step) for step in run.steps))
@@ -99,7 +138,7 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
 def is_due(season: Season, now: datetime) -> bool:
     """Return whether the season's stored bounds let a step be taken at ``now`` without a person (I7)."""
     step = runner.due_step(season)
-    if step is None or goes_on_by_hand(season):
+    if step is None or goes_on_by_hand(season) or (season.retry_at is not None and season.retry_at > now):
         return False
     waits_for = {
         Step.OPEN: season.bounds.starts_at,

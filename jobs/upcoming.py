@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 
@@ -11,23 +12,38 @@ from leaderboard.board import Board
 from leaderboard.calendar import seasons_from
 from leaderboard.season import Bounds
 from leaderboard.states import TAKES_RESULTS
-from ledger import seasons
+from ledger import agenda, seasons
 from live.fence import read_current, set_current
+
+#: After a long sleep the seasons that were missed are made in portions, a portion a tick.
+MOST_AT_ONCE = 500
 
 
 def create_ahead(outside: Outside, board: Board, now: datetime, *, who: str) -> list[str]:
     """Create the rows of the present season and the next ``board.ahead`` ones; return the ids that were new.
 
-    Stored seasons win: an upcoming one that a lever has moved is not made again, nor one that would overlap it.
+    So too those that ended while nothing ran, since the last one that the board has. Stored seasons win: an upcoming
+    one that a lever has moved is not made again, nor one that would overlap it.
     """
     created = []
-    for bounds in islice(seasons_from(board.calendar, now), board.ahead + 1):
+    last = agenda.last_end(outside.database, board.name)
+    for bounds in _due(board, min(last, now) if last else now, now):
         known = seasons.stored_bounds(outside.database, board.name, bounds.starts_at, bounds.ends_at)
         if any(other.id == bounds.id or _overlap(other, bounds) for other in known):
             continue
-        if seasons.create(outside.database, board, bounds, now, who=who):
+        if seasons.create(outside.database, board, bounds, now, who=who, missed=bounds.ends_at <= now):
             created.append(bounds.id)
     return created
+
+
+def _due(board: Board, since: datetime, now: datetime) -> Iterator[Bounds]:
+    """Yield the board's seasons from ``since`` on, up to the next ``board.ahead`` after the present one."""
+    following = 0
+    for bounds in islice(seasons_from(board.calendar, since), MOST_AT_ONCE):
+        following += bounds.ends_at > now
+        if following > board.ahead + 1:
+            return
+        yield bounds
 
 
 def _overlap(one: Bounds, other: Bounds) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import redis
@@ -18,6 +18,7 @@ from archive.store import open_store
 from config.settings import Runner, Settings
 from jobs.embedded import servers
 from jobs.embedded.home import EmbeddedHome
+from jobs.working import Working
 from leaderboard.board import Board
 from ledger.database import Database
 from ledger.migrate import migrate
@@ -31,6 +32,7 @@ class Outside:
     database: Database
     redis: redis.Redis
     store: Store
+    working: Working = field(default_factory=Working)
 
     @property
     def boards(self) -> Mapping[str, Board]:
@@ -75,7 +77,7 @@ def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]
 
     Raises UnavailableError or AccessError for a server that does not answer or refuses.
     """
-    with endpoints(settings, environ) as urls, _database(settings, urls.postgres) as database:
+    with endpoints(settings, environ) as urls, ledger_database(settings, urls.postgres) as database:
         client = redis_client(urls.redis, settings.runner.redis_timeout)
         try:
             yield Outside(settings, database, client, open_store(urls.store, environ))
@@ -83,7 +85,8 @@ def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]
             client.close()
 
 
-def _database(settings: Settings, url: str) -> Database:
+def ledger_database(settings: Settings, url: str) -> Database:
+    """Return a new connection to PostgreSQL. Raises UnavailableError or AccessError."""
     runner = settings.runner
     return Database(
         url,

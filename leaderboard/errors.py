@@ -71,6 +71,12 @@ class KeyReturnedError(FinaleError):
     exit_code = 15
 
 
+class ClockError(FinaleError):
+    """This machine's clock and PostgreSQL's are too far apart; nothing was done."""
+
+    exit_code = 16
+
+
 class LeaseHeldError(FinaleError):
     """Another runner holds the season."""
 
@@ -93,6 +99,12 @@ class WrongStateError(FinaleError):
     """The season's state does not allow what was asked."""
 
     exit_code = 23
+
+
+class PausedError(FinaleError):
+    """Everything has been paused by a person; no step is taken until they let it go on."""
+
+    exit_code = 24
 
 
 class ArchiveMismatchError(FinaleError):

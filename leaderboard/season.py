@@ -57,6 +57,7 @@ class Season:
     hold: Hold | None
     attempts: int
     last_error: str | None
+    retry_at: datetime | None = None  #: when a step that failed is tried again without a person
     adopted: bool = False  #: a key that Finale never opened: it writes nothing to it, and goes on only when told to
 
     @property

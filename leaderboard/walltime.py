@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from zoneinfo import TZPATH, ZoneInfo
 
 # Files that zoneinfo opens, but that follow the machine or count leap seconds, so that bounds would depend on the host.
 _NOT_PORTABLE = ("localtime", "posixrules", "posix/", "right/", "Factory")
@@ -52,3 +55,14 @@ def _change(before: datetime, after: datetime, wall: datetime, zone: ZoneInfo) -
         else:
             low = middle
     return start + high * _SECOND
+
+
+def zone_data_version() -> str:
+    """Return which zone data is in use: the version of the system's files, else of the tzdata package."""
+    for folder in TZPATH:
+        for name in ("tzdata.zi", "+VERSION"):
+            with suppress(OSError), Path(folder, name).open(encoding="ascii") as file:
+                return f"system {file.readline().removeprefix('# version').strip()}"
+    with suppress(PackageNotFoundError):
+        return f"package {version('tzdata')}"
+    return "unknown"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +16,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 
 from leaderboard.errors import FinaleError, OutcomeUnknownError
+from ledger import watchdog
 from ledger.failures import translated, where
 from ledger.sql import query
 
@@ -49,6 +52,7 @@ class Database:
     def __init__(self, url: str, *, connect_timeout: float = 10, statement_timeout: float = 600) -> None:
         self.url = url
         self._place = where(url)
+        self._silence = watchdog.silence(statement_timeout)
         self._depth = 0
         with translated(url):
             self._connection: psycopg.Connection[DictRow] = psycopg.connect(
@@ -63,6 +67,16 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+    @property
+    def usable(self) -> bool:
+        """Whether the connection stands and is in no transaction."""
+        return not self._connection.closed and self._depth == 0
+
+    def cut(self) -> None:
+        """Break the connection off from any thread: whoever waits for an answer on it gets UnavailableError at once."""
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self._connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +95,7 @@ class Database:
         committing = False
         self._depth += 1
         try:
-            with translated(self.url), self._connection.transaction():
+            with translated(self.url), self._watched_transaction():
                 yield self
                 committing = self._depth == 1
         except FinaleError as error:
@@ -92,9 +106,26 @@ class Database:
             self._depth -= 1
 
     @contextmanager
+    def _watched_transaction(self) -> Iterator[None]:
+        """Begin and end a transaction; beginning and ending, not the block, must be answered in time."""
+        work = self._connection.transaction()
+        with watchdog.watched(self.cut, self._silence):
+            work.__enter__()
+        try:
+            yield
+        except BaseException as error:
+            with watchdog.watched(self.cut, self._silence):
+                rolled_back_on_purpose = work.__exit__(type(error), error, error.__traceback__)
+            if not rolled_back_on_purpose:
+                raise
+            return
+        with watchdog.watched(self.cut, self._silence):
+            work.__exit__(None, None, None)
+
+    @contextmanager
     def cursor(self) -> Iterator[psycopg.Cursor[DictRow]]:
         """Return a cursor for COPY and the like, under the same translation of errors."""
-        with translated(self.url), self._connection.cursor() as cursor:
+        with translated(self.url), watchdog.watched(self.cut, self._silence), self._connection.cursor() as cursor:
             yield cursor
 
     def rows(self, name: str, params: Params | None = None) -> list[DictRow]:

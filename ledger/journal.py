@@ -12,6 +12,9 @@ from psycopg.types.json import Jsonb
 from leaderboard.errors import LeaseLostError
 from ledger.database import Database
 
+#: Instead of a season's number: what concerns all of them. Seasons are numbered from 1.
+EVERYTHING = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -92,12 +93,14 @@ def lost(lease: Lease) -> LeaseLostError:
 class Heartbeat:
     """Renews a lease from a thread of its own, over a connection of its own, until stopped.
 
-    ``lost`` is set as soon as a renewal matches no row, or none succeeded for the length of the lease.
+    ``lost`` is set as soon as a renewal matches no row, or none succeeded for the length of the lease; then
+    ``on_silence`` is called too, since whoever holds the lease may be waiting for the same server.
     """
 
     url: str
     lease: Lease
     length: timedelta
+    on_silence: Callable[[], None] = lambda: None
     lost: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -128,5 +131,6 @@ class Heartbeat:
                 # The connection is made anew, until the lease must have run out.
                 if time.monotonic() - renewed >= self.length.total_seconds():
                     self.lost.set()
+                    self.on_silence()
                     return
                 self._stop.wait(third / 3)

@@ -47,6 +47,7 @@ create table finale.season (
     last_error  text,
     created_at  timestamptz not null default clock_timestamp(),
     adopted     boolean not null default false,  -- a key that Finale never opened: nothing is written to it
+    retry_at    timestamptz,  -- when a step that failed is tried again, without a person
     unique (board, season),
     check (starts_at < ends_at and ends_at <= closes_at),
     check (state in ('scheduled', 'open', 'closing', 'frozen', 'snapshotted', 'reconciled',
@@ -62,6 +63,14 @@ create table finale.lease (
     fence       bigint not null,
     acquired_at timestamptz not null,
     expires_at  timestamptz not null
+);
+
+-- While it has a row, no runner takes a step: who stopped everything, and why.
+create table finale.pause (
+    only_one boolean primary key default true check (only_one),
+    since    timestamptz not null default clock_timestamp(),
+    who      text not null,
+    because  text not null
 );
 
 create table finale.journal (

@@ -28,20 +28,33 @@ def installation(database: Database) -> str:
 
 
 def create(
-    database: Database, board: Board, bounds: Bounds, now: datetime, *, who: str, state: State = State.SCHEDULED
+    database: Database,
+    board: Board,
+    bounds: Bounds,
+    now: datetime,
+    *,
+    who: str,
+    state: State = State.SCHEDULED,
+    missed: bool = False,
 ) -> bool:
     """Create the season's row, scheduled or open, unless it exists; return whether this call did.
 
-    A season first seen after its grace is a backfill, which only ``finale close`` closes. Raises ConfigError, naming
-    both, if the bounds overlap another season of the board.
+    A season first seen after its grace is a backfill, which only ``finale close`` closes, unless it was ``missed``: of
+    a board that ran before. Raises ConfigError, naming both, if the bounds overlap another season of the board.
     """
-    backfill = bounds.ends_at + board.grace <= now
+    backfill = bounds.ends_at + board.grace <= now and not missed
     live_key = keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at)
     with database.transaction():
         key = insert(database, board, bounds, state, live_key, backfill=backfill)
         if key is None:
             return False
-        journal.write(database, key, "created", who=who, detail={"state": state, "backfill": backfill})
+        journal.write(
+            database,
+            key,
+            "created",
+            who=who,
+            detail={"state": state, "backfill": backfill, **({"missed": True} if missed else {})},
+        )
         if state is not State.SCHEDULED:
             opening.fix(database, key, board)
     return True
@@ -116,6 +129,11 @@ def of_board(database: Database, name: str, configured: Board | None = None) -> 
     return [_season(row, configured) for row in database.rows("seasons.of_board", {"board": name})]
 
 
+def unfinished(database: Database, name: str, configured: Board | None) -> list[Season]:
+    """Return the seasons of a board to which something may still be done, the one that ends first first."""
+    return [_season(row, configured) for row in database.rows("seasons.unfinished", {"board": name})]
+
+
 def every(database: Database, configured: Mapping[str, Board]) -> list[Season]:
     """Return all seasons of all boards, by board and start."""
     return [_season(row, configured.get(row["board"])) for row in database.rows("seasons.all")]
@@ -172,6 +190,7 @@ def _season(row: DictRow, configured: Board | None) -> Season:
         attempts=row["attempts"],
         last_error=row["last_error"],
         adopted=row["adopted"],
+        retry_at=row["retry_at"],
     )
 
 
@@ -308,4 +327,5 @@ def as_json(season: Season) -> dict[str, Any]:
         else None,
         "attempts": season.attempts,
         "last_error": season.last_error,
+        "retry_at": text(season.retry_at),
     }

@@ -63,10 +63,13 @@ def tick(operator: As = None, as_json: AsJson = False) -> None:
 
     Example: finale tick --json
     """
+    from jobs.clock import check_clock
     from jobs.tick import tick as ticked
 
     with wired() as outside:
-        found = ticked(outside, who=who_acts(operator, lever=False), observer=output.Watching(quiet=as_json))
+        check_clock(outside)
+        # Boards are worked on side by side, so no bar of progress.
+        found = ticked(outside, who=who_acts(operator, lever=False), observer=output.Watching(quiet=True))
     if as_json:
         output.print_json([one.to_json() for one in found])
     else:

@@ -22,6 +22,9 @@ select * from finale.season where board = %(board)s and season = %(season)s;
 -- name: of_board
 select * from finale.season where board = %(board)s order by starts_at, season_id;
 
+-- name: unfinished
+select * from finale.season where board = %(board)s and state not in ('cleaned', 'cancelled') order by ends_at, season_id;
+
 -- name: all
 select * from finale.season order by board, starts_at, season_id;
 
@@ -49,7 +52,7 @@ with mine as (
     for key share
 )
 update finale.season s
-set state = %(after)s, attempts = 0, last_error = null,
+set state = %(after)s, attempts = 0, last_error = null, retry_at = null,
     definition = coalesce(%(definition)s, s.definition),
     live_key = coalesce(%(live_key)s, s.live_key),
     sealed_at = coalesce(%(sealed_at)s, s.sealed_at),
@@ -90,14 +93,16 @@ with mine as (
     for key share
 )
 update finale.season s
-set attempts = s.attempts + 1, last_error = %(error)s
+set attempts = s.attempts + 1, last_error = %(error)s,
+    -- Doubled with each attempt, from a second to five minutes.
+    retry_at = clock_timestamp() + least(interval '1 second' * power(2, least(s.attempts, 16)), interval '5 minutes')
 from mine
 where s.season_id = mine.season_id
 returning s.season_id;
 
 -- name: release
 update finale.season
-set hold_reason = null, hold_detail = null, hold_hint = null, held_at = null, attempts = 0
+set hold_reason = null, hold_detail = null, hold_hint = null, held_at = null, attempts = 0, retry_at = null
 where season_id = %(key)s and held_at is not null
 returning season_id;
 
