@@ -80,8 +80,11 @@ class ProofConnection:
 
     @property
     def address(self) -> str:
-        """Where the server is: ``host:port`` or the path of its socket."""
+        """Where the server is: ``host:port``, the path of its socket, or whose primary the Sentinels did not name."""
         connection = self._connection
+        service = getattr(getattr(connection, "connection_pool", None), "service_name", None)
+        if service and not connection._sock:  # noqa: SLF001 - until then its host is a default
+            return f"the primary of {service}"
         return str(getattr(connection, "path", "")) or f"{connection.host}:{connection.port}"
 
     @property

@@ -11,21 +11,60 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}")
 _PORT = re.compile(r":(\d+)(?:,|$)")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PLAIN_OPTIONS = frozenset({"db", "dbname", "host", "port", "protocol", "sslmode"})
+_REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+_SERVICE = re.compile(r"/[A-Za-z0-9._-]{1,255}(?:/[0-9]{1,4})?")
+#: What may stand behind the ? of a Redis URL, and what its value looks like.
+_REDIS_OPTIONS = {
+    **dict.fromkeys(("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password"), ".+"),
+    "ssl_cert_reqs": "required|optional|none",
+    "ssl_check_hostname": "(?i:true|false)",
+    "protocol": "2|3",
+    "db": "[0-9]{1,4}",
+}
+_SENTINEL_OPTIONS = {"sentinel_username": ".+", "sentinel_password": ".+"}
 _ENCODE = "percent-encode special characters in a user name or password, / as %2F, @ as %40, # as %23"
 
 
 def check_redis(url: str) -> str:
     """Return ``url`` if it is of a Redis that this version speaks; raise ValueError, without the secret, otherwise."""
-    parts = _split(url, ("redis", "rediss", "unix"), ("redis+sentinel", "redis+cluster"), "redis://127.0.0.1:6379/0")
+    parts = _split(url, _REDIS, (), "redis://127.0.0.1:6379/0")
+    _check_options(parts)
     if parts.scheme == "unix":
         if not parts.path.startswith("/") or len(parts.path) < 2:
             raise ValueError("must name the socket by its absolute path, like unix:///run/redis/redis.sock")
+        return url
+    if parts.scheme.endswith(("+sentinel", "+cluster")):
+        _check_nodes(parts)
         return url
     if not parts.hostname or "," in parts.netloc:
         raise ValueError("must name one host, like redis://127.0.0.1:6379/0")
     if not re.fullmatch(r"/?|/[0-9]{1,4}", parts.path):
         raise ValueError("must end in the number of the database, like redis://127.0.0.1:6379/0")
     return url
+
+
+def _check_options(parts: SplitResult) -> None:
+    """Raise ValueError for an option that is not one of a Redis URL; the values of options may be secrets."""
+    known = dict(_REDIS_OPTIONS)
+    if parts.scheme.endswith("+sentinel"):
+        known |= _SENTINEL_OPTIONS
+    if not parts.scheme.startswith("rediss"):
+        known = {name: known[name] for name in known if not name.startswith("ssl")}
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name not in known:
+            raise ValueError(f"must have no option but {', '.join(sorted(known))}")
+        if not re.fullmatch(known[name], value):
+            raise ValueError(f"must have a {name} that is like {known[name]}")
+
+
+def _check_nodes(parts: SplitResult) -> None:
+    """Raise ValueError unless every host of a Sentinel's or a cluster's URL is named, and its path is right."""
+    if not all(urlsplit(f"//{host}").hostname for host in parts.netloc.rpartition("@")[2].split(",")):
+        raise ValueError(f"must name each host, like {parts.scheme}://host1:26379,host2:26379")
+    if parts.scheme.endswith("+sentinel") and not _SERVICE.fullmatch(parts.path):
+        raise ValueError(f"must name the service that the Sentinels watch, like {parts.scheme}://h1:26379,h2/boards/0")
+    if parts.scheme.endswith("+cluster") and parts.path not in ("", "/", "/0"):
+        raise ValueError("must name no database but 0: a cluster has one")
 
 
 def check_postgres(url: str) -> str:

@@ -19,6 +19,7 @@ from ledger.pending import BucketLease, PendingTotal
 from live import apply
 from live.errors import FencedError, LostWritesError
 from live.keyspace import kinds
+from live.nodes import serving
 
 BATCH = 2_000
 _ROUNDS = 100
@@ -65,7 +66,7 @@ def apply_pending(
         if not leases:
             return done
         try:
-            server = apply.server_identity(outside.redis)
+            server = apply.server_identity(serving(outside.redis, season.own_key))
             for lease, found in _agree_on_numbers(outside, season, leases):
                 done += found + _write_bucket(outside, season, target, codec, lease, server)
         except FencedError:

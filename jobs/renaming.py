@@ -38,7 +38,7 @@ class Renamed:
 def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at: datetime) -> Renamed:
     """Rename the season's live key to its own key under the lease's fence; raises what ``archive.renaming`` raises."""
     fence = removal.Fence(keys.helper_key(season.own_key, "fence"), lease.fence)
-    done = rename(outside.connect, season.live_key, season.own_key, fence)
+    done = rename(outside.connector(season.live_key), season.live_key, season.own_key, fence)
     if done.outcome == "missing":
         return Renamed(done, f"there is no key {season.live_key}", ())
     warnings = []

@@ -53,7 +53,7 @@ def resemblance(outside: Outside, season: Season) -> Likeness:
     assert isinstance(seal.facts, StandingFacts)
     (key,) = seal.facts.keys
     return returned.likeness(
-        outside.connect,
+        outside.connector(key.key),
         key,
         descending=season.board.descending,
         archived=lambda: read_parts_checked(outside.store, seal),

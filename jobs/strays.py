@@ -18,6 +18,7 @@ from leaderboard.states import State
 from leaderboard.strays import Helper, Shape, Stray
 from ledger import seasons
 from live.keyspace import called, kinds, lifetimes, sizes, sorted_sets
+from live.nodes import primaries
 
 ALL_HELPERS = "*:finale:*"
 
@@ -52,7 +53,7 @@ def find_strays(outside: Outside, board: str | None = None) -> list[Found]:
     if board is not None and all(season.board.name != board for season in every):
         outside.settings.board(board)
     shapes = _shapes(outside, every, board)
-    sets = {key for key in sorted_sets([outside.redis]) if strays.helper(key) is None}
+    sets = {key for key in sorted_sets(primaries(outside.redis)) if strays.helper(key) is None}
     return [
         *_boards(outside, strays.stray_keys(sets, shapes, every)),
         *_returned(outside, [one for one in strays.cleaned_keys(every).values() if board in (None, one.board.name)]),
@@ -120,7 +121,7 @@ def _late(outside: Outside, every: Sequence[Season]) -> list[Found]:
 
 
 def _helpers(outside: Outside, every: Sequence[Season], shapes: Sequence[Shape], board: str | None) -> list[Found]:
-    named = [one for one in map(strays.helper, called([outside.redis], ALL_HELPERS)) if one]
+    named = [one for one in map(strays.helper, called(primaries(outside.redis), ALL_HELPERS)) if one]
     left = strays.stray_helpers(named, every)
     # A private name under which a cleaned key waits for its end is no stray.
     ending = lifetimes(outside.redis, [one.name for one in left if one.kind == "expiring"])

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from archive.objects import Store
-from archive.once import proof_factory
 from archive.proof import ProofConnection
 from archive.store import open_store
 from config.settings import Runner, Settings
 from jobs.embedded import servers
 from jobs.embedded.home import EmbeddedHome
+from jobs.redis_clients import connector, redis_client
 from jobs.working import Working
 from leaderboard.board import Board
 from ledger.database import Database
@@ -42,9 +39,9 @@ class Outside:
     def runner(self) -> Runner:
         return self.settings.runner
 
-    def connect(self) -> ProofConnection:
-        """Return a new connection for a WATCH, which is never opened a second time."""
-        return ProofConnection(proof_factory(self.redis))
+    def connector(self, key: str) -> Callable[[], ProofConnection]:
+        """Return what makes connections for a WATCH to the server of ``key``, none of them opened a second time."""
+        return connector(self.redis, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +90,3 @@ def ledger_database(settings: Settings, url: str) -> Database:
         connect_timeout=runner.postgres_connect_timeout.total_seconds(),
         statement_timeout=runner.statement_timeout.total_seconds(),
     )
-
-
-def redis_client(url: str, timeout: timedelta) -> redis.Redis:
-    """Return a client without retries: whether a command may be sent twice is decided where it is sent."""
-    seconds = timeout.total_seconds()
-    client: redis.Redis = redis.Redis.from_url(
-        url,
-        socket_timeout=seconds,
-        socket_connect_timeout=seconds,
-        retry=Retry(NoBackoff(), 0),
-        client_name="finale",
-    )
-    return client

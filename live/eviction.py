@@ -8,6 +8,7 @@ from redis import Redis
 
 from leaderboard.errors import AccessError
 from live.keyspace import lifetimes
+from live.nodes import serving
 from live.translate import translated
 
 
@@ -56,7 +57,7 @@ def eviction(client: Redis) -> Eviction:
 def dangers(client: Redis, live_key: str) -> list[str]:
     """Return how the server may drop the live key by itself, a line a danger; nothing if nobody can tell."""
     found = []
-    told = eviction(client)
+    told = eviction(serving(client, live_key))
     if told.any_key:
         found.append(f"maxmemory-policy is {told.policy}: when memory is short, Redis drops boards; set noeviction")
     elif told.may_drop:

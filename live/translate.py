@@ -55,8 +55,14 @@ def translated(client: Redis, keys: Mapping[str, str]) -> Iterator[None]:
 
 
 def address(client: Redis) -> str:
-    """Return how to name the client's server to a person: its socket or host and port, never a user or password."""
+    """Return how to name the client's server to a person: its socket, host and port, or the service that Sentinels
+    watch; never a user or password.
+    """
     pool = getattr(client, "connection_pool", None)
+    if service := getattr(pool, "service_name", None):
+        return f"Redis, the primary of {service},"
+    if pool is None:
+        return "the Redis cluster"
     settings = getattr(pool, "connection_kwargs", {})
     if "path" in settings:
         return f"Redis at {settings['path']}"

@@ -94,7 +94,7 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
     fence = keys.helper_key(season.own_key, "fence")
     expiry = removal.Expiry(keys.helper_key(season.own_key, "expiring"), EXPIRES_AFTER)
     removed = crowded.remove(
-        outside.connect,
+        outside.connector(key.key),
         key,
         removal.Fence(fence, lease.fence),
         descending=season.board.descending,

@@ -12,6 +12,7 @@ from leaderboard.states import Step
 from ledger import totals
 from live.board import LiveBoard
 from live.eviction import eviction
+from live.nodes import serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Snapshot:
         players = totals.summed(work.outside.database, season.key).players if own else None
         live = LiveBoard(work.outside.redis, season.board, season.bounds, season.standing_key)
         exists = live.exists()
-        fate = "" if exists else renaming.undone(work.outside, season) or eviction(work.outside.redis).fate()
+        fate = "" if exists else renaming.undone(work.outside, season) or _fate(work, season.standing_key)
         return Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, season.adopted, fate)
 
     def plan(self, facts: Facts) -> Verdict:
@@ -57,7 +58,7 @@ class Snapshot:
     def act(self, work: Acting, facts: Facts) -> Done:
         season, runner = work.season, work.outside.runner
         taken = snapshot.take(
-            work.outside.connect,
+            work.outside.connector(season.standing_key),
             snapshot.Source(season.board, season.bounds, season.standing_key),
             work.outside.store,
             attempt=work.attempt,
@@ -73,3 +74,7 @@ class Snapshot:
             {"facts": taken.facts.to_json(), "restarts": taken.restarts},
             f"{taken.facts.rows:,} rows in {len(taken.facts.parts)} parts, {size:,} bytes{again}",
         )
+
+
+def _fate(work: Work, key: str) -> str:
+    return eviction(serving(work.outside.redis, key)).fate()

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from archive.drain import pages
 from archive.once import cluster_factory, proof_factory
@@ -35,6 +30,7 @@ from tests.archive.boards import (
     staged_rows,
 )
 from tests.support.servers import ServerFactory, running
+from tests.support.tls import NO_TLS, certificate, tls_folder, tls_options
 from tests.support.topologies import (
     HOST,
     PROGRAMS,
@@ -43,7 +39,6 @@ from tests.support.topologies import (
     of_program,
     program_folder,
     sentinel_pair,
-    speaks_tls,
 )
 
 ROWS = 2_500
@@ -142,7 +137,7 @@ class TestCluster:
                     proof.watch(boards[0])
                     read = pages(proof, boards[0], descending=True, page_rows=1_000)
                     next(read)
-                    cluster.move(keys.slot(boards[0]), boards[0], 1)
+                    cluster.move(keys.slot(boards[0]), boards[0], target=1)
                     with pytest.raises((UnavailableError, DisturbedError)):
                         rows_of(read)
                         proof.exec()
@@ -205,12 +200,10 @@ class TestTls:
 
     @pytest.fixture
     def folder(self) -> Path:
-        for name in PROGRAMS:
-            folder = program_folder(name)
-            if folder and speaks_tls(folder):
-                return folder
-        # Nothing that can be installed by pip has TLS; docs/operations.md says that it is untested without.
-        pytest.skip("no server built with TLS is on this machine; Debian's redis-server is")
+        found = tls_folder()
+        if found is None:
+            pytest.skip(NO_TLS)
+        return found
 
     @pytest.mark.parametrize("protocol", [2, 3, None])
     def test_a_snapshot_through_tls(
@@ -219,8 +212,7 @@ class TestTls:
         """The same rows as by the socket, in records of 16 KB; a server that the client cannot trust is refused."""
         cert, key = certificate(server_factory, private_dir)
         port = free_port()
-        tls = ["--tls-port", str(port), "--tls-cert-file", str(cert), "--tls-key-file", str(key)]
-        tls += ["--tls-ca-cert-file", str(cert), "--tls-auth-clients", "no", "--bind", HOST]
+        tls = tls_options(port, cert, key)
         with running(of_program(server_factory, folder).redis(*tls)) as server:
             options = {"protocol": protocol} if protocol else {}
             url = f"rediss://{HOST}:{port}"
@@ -236,26 +228,3 @@ class TestTls:
                 assert snapshot(connector(client), store, "tls") == plain_rows(plain)
             with redis.Redis.from_url(url) as stranger, pytest.raises(UnavailableError, match="did not answer"):
                 ProofConnection(proof_factory(stranger))
-
-
-def certificate(factory: ServerFactory, folder: Path) -> tuple[Path, Path]:
-    """Return a new self-signed certificate for this machine, and its key, readable by the servers' user."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(HOST))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    cert_path, key_path = folder / "cert.pem", folder / "key.pem"
-    cert_path.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    key_path.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    for path in (cert_path, key_path):
-        factory.account.give(path)
-    return cert_path, key_path

@@ -6,7 +6,7 @@ import random
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,10 +126,18 @@ def _closing(sentinel: Any) -> Iterator[Any]:
 @contextmanager
 def _sentinel(factory: ServerFactory, primary: int) -> Iterator[int]:
     port = free_port()
-    folder = factory.root / f"sentinel-{port}"
+    with sentinel_of(factory, primary, [f"port {port}", f"bind {HOST}"]):
+        assert wait_until(lambda: _answers(port), _SECONDS), "the Sentinel did not start"
+        yield port
+
+
+@contextmanager
+def sentinel_of(factory: ServerFactory, primary: int, settings: Sequence[str]) -> Iterator[None]:
+    """Run a Sentinel with these ``settings`` that watches the server on the port ``primary``."""
+    folder = factory.root / f"sentinel-{primary}"
     make_private(folder, factory.account)
     config = folder / "sentinel.conf"
-    lines = [f"port {port}", f"bind {HOST}", f"dir {folder}", f"sentinel monitor boards {HOST} {primary} 1"]
+    lines = [*settings, f"dir {folder}", f"sentinel monitor boards {HOST} {primary} 1"]
     config.write_text("\n".join([*lines, "sentinel failover-timeout boards 5000", ""]))
     factory.account.give(config)
     process = subprocess.Popen(
@@ -142,8 +150,7 @@ def _sentinel(factory: ServerFactory, primary: int) -> Iterator[int]:
         **factory.account.arguments(),
     )
     try:
-        assert wait_until(lambda: _answers(port), _SECONDS), "the Sentinel did not start"
-        yield port
+        yield
     finally:
         process.terminate()
         process.wait()
@@ -163,13 +170,14 @@ class Cluster:
         """Return the number of the node that was given ``slot``."""
         return slot * len(self.ports) // 16_384
 
-    def move(self, slot: int, key: str, target: int) -> None:
-        """Move ``slot``, with the one ``key`` in it, to the node ``target``."""
-        source = self.owner(slot)
+    def move(self, slot: int, *keys: str, target: int, source: int | None = None) -> None:
+        """Move ``slot``, with its ``keys``, to the node ``target``, from ``source`` or the one it was given to."""
+        source = self.owner(slot) if source is None else source
         with self.node(source) as old, self.node(target) as new:
             _say(new, "CLUSTER", "SETSLOT", slot, "IMPORTING", self.ids[source])
             _say(old, "CLUSTER", "SETSLOT", slot, "MIGRATING", self.ids[target])
-            _say(old, "MIGRATE", HOST, self.ports[target], key, 0, 5_000)
+            for key in keys:
+                _say(old, "MIGRATE", HOST, self.ports[target], key, 0, 5_000)
         for number in range(len(self.ports)):
             with self.node(number) as node:
                 _say(node, "CLUSTER", "SETSLOT", slot, "NODE", self.ids[target])

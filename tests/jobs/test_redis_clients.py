@@ -1,0 +1,209 @@
+"""Whole seasons through each kind of Redis URL: a Sentinel's primary with a failover, a cluster with a moved slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import redis
+
+from jobs.redis_clients import redis_client
+from leaderboard import keys
+from leaderboard.errors import AccessError, UnavailableError
+from tests.support.cli import World, finale
+from tests.support.servers import ServerFactory, running
+from tests.support.topologies import HOST, Cluster, Watched, cluster_of_three, free_port, on_port, sentinel_pair
+
+SECRET = "hunter2hunter2"
+BOARDS = ("alpha", "gamma", "zeta")  # of which each node of a cluster has one
+BOARD = """
+[board.{0}]
+source = "matches"
+ties = "shared"
+keep_live = "0s"
+calendar = {{ seasons = [{{ id = "one", starts_at = 2026-01-01T00:00:00Z, ends_at = 2026-02-01T00:00:00Z }}] }}
+"""
+ROWS = [f"m{n},p{n:03d},{n % 40},2026-01-02T00:00:{n % 60:02d}Z" for n in range(300)]
+PROTOCOLS = ["", "?protocol=2", "?protocol=3"]
+#: A Sentinel lets ten seconds pass between two failovers.
+ONE_FAST = [PROTOCOLS[0], *(pytest.param(options, marks=pytest.mark.slow) for options in PROTOCOLS[1:])]
+
+
+@pytest.fixture(scope="module")
+def watched(server_factory: ServerFactory) -> Iterator[Watched]:
+    """A primary and a replica, both with the user ``archiver``, and their Sentinel."""
+    with sentinel_pair(server_factory) as pair:
+        for port in pair.ports:
+            with redis.Redis(HOST, port) as client:
+                client.acl_setuser("archiver", enabled=True, passwords=[f"+{SECRET}"], keys=["*"], commands=["+@all"])
+        yield pair
+
+
+@pytest.fixture(scope="module")
+def cluster(server_factory: ServerFactory) -> Iterator[Cluster]:
+    """Three nodes that share the slots."""
+    with cluster_of_three(server_factory) as started:
+        yield started
+
+
+@pytest.fixture
+def by_sentinel(world: World, watched: Watched) -> Iterator[World]:
+    """A world whose Redis is the Sentinel's primary, empty."""
+    with watched.sentinel.master_for(watched.name) as client:
+        client.flushall()
+        world.configure("".join(map(BOARD.format, BOARDS[:1])))
+        yield replace(world, redis=client)
+
+
+@pytest.fixture
+def in_cluster(world: World, cluster: Cluster) -> Iterator[World]:
+    """A world whose Redis is the cluster, empty, with boards on every node."""
+    with redis.RedisCluster(HOST, cluster.ports[0]) as client:
+        client.flushall()
+        world.configure("".join(map(BOARD.format, BOARDS)))
+        found: Any = client
+        yield replace(world, redis=found)
+
+
+def sentinel_url(watched: Watched, login: str = "", options: str = "") -> str:
+    """Return the URL of the watched service; of the Sentinels named, the first is not there."""
+    (told,) = watched.sentinel.sentinels
+    port = told.connection_pool.connection_kwargs["port"]
+    return f"redis+sentinel://{login}{HOST}:{free_port()},{HOST}:{port}/{watched.name}/0{options}"
+
+
+@pytest.mark.parametrize("options", ONE_FAST)
+def test_c18_i1_a_season_through_sentinel_survives_a_failover(
+    by_sentinel: World, watched: Watched, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    """I1, C18: sealed on one primary, cleaned on the next; user and password are the servers', and nobody sees them."""
+    url = sentinel_url(watched, f"archiver:{SECRET}@", options)
+    monkeypatch.setenv("FINALE_REDIS", url)
+    by_sentinel.played("alpha", *ROWS)
+    told = [finale("close", "alpha", "one", "--until", "seal").ok()]
+    assert by_sentinel.redis.zcard("leaderboard:alpha:one") == 300
+    assert by_sentinel.redis.wait(1, 10_000) == 1
+    watched.fail_over()
+    by_sentinel.redis.connection_pool.disconnect()
+    assert by_sentinel.redis.zcard("leaderboard:alpha:one") == 300
+    told += [finale("close", "alpha", "one").ok(), finale("archive", "verify", "alpha", "one").ok()]
+    told += [finale("season", "strays").ok(), finale("config", "show").ok()]
+    assert by_sentinel.state("alpha", "one") == "cleaned"
+    assert by_sentinel.redis.keys() == []
+    assert not any(SECRET in answer.out + answer.err for answer in told)
+
+
+@pytest.mark.parametrize("options", PROTOCOLS)
+def test_c14_c16_c17_i1_seasons_of_a_cluster(
+    in_cluster: World, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, options: str
+) -> None:
+    """C14, C16, C17, I1: boards on every node, each with its helper keys in its own slot, are sealed and cleaned."""
+    monkeypatch.setenv("FINALE_REDIS", f"redis+cluster://{HOST}:{free_port()},{HOST}:{cluster.ports[2]}{options}")
+    in_cluster.played("alpha", *ROWS)
+    live = {board: f"leaderboard:{board}:one" for board in BOARDS}
+    assert {cluster.owner(keys.slot(key)) for key in live.values()} == {0, 1, 2}
+    in_cluster.redis.zadd("leaderboard:alpha:two", {"ann": 1})
+    for board in BOARDS:
+        finale("close", board, "one", "--until", "seal").ok()
+    assert [in_cluster.redis.zcard(key) for key in live.values()] == [300] * len(BOARDS)
+    for board in BOARDS:
+        finale("close", board, "one").ok()
+        assert in_cluster.state(board, "one") == "cleaned"
+        assert finale("standings", board, "one", "--top", "1", "--json").ok().json[0]["points"] == 39
+    strays = finale("season", "strays", "--json").ok().json
+    assert [found["key"] for found in strays] == ["leaderboard:alpha:two"]
+    assert sum(len(node_keys(cluster, number)) for number in range(3)) == 1
+
+
+def node_keys(cluster: Cluster, number: int) -> list[bytes]:
+    with cluster.node(number) as node:
+        found: list[bytes] = node.keys()  # type: ignore[assignment]
+        return found
+
+
+def test_i1_a_slot_that_moved_between_two_steps(
+    in_cluster: World, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I1: the live key and its helpers are found on the node that has them now, and go there."""
+    monkeypatch.setenv("FINALE_REDIS", f"redis+cluster://{HOST}:{cluster.ports[0]}")
+    in_cluster.played("alpha", *ROWS)
+    finale("close", "alpha", "one", "--until", "seal").ok()
+    key = "leaderboard:alpha:one"
+    slot, home = keys.slot(key), cluster.owner(keys.slot(key))
+    away = (home + 1) % 3
+    beside = [found.decode() for found in node_keys(cluster, home) if keys.slot(found.decode()) == slot]
+    assert len(beside) == 3
+    before = set(node_keys(cluster, away))
+    cluster.move(slot, *beside, target=away)
+    try:
+        assert {found.decode() for found in {*node_keys(cluster, away)} - before} == {*beside}
+        finale("close", "alpha", "one").ok()
+        assert in_cluster.state("alpha", "one") == "cleaned"
+        assert {*node_keys(cluster, away)} == before
+    finally:
+        cluster.move(slot, target=home, source=away)
+
+
+REFUSED: dict[str, tuple[str, int, str]] = {
+    "no Sentinel": ("redis+sentinel://127.0.0.1:1,127.0.0.1:2/boards", 10, "the primary of boards"),
+    "no node": ("redis+cluster://127.0.0.1:1,127.0.0.1:2", 10, "did not answer"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_nobody_there(world: World, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Servers that do not answer are told as that, with the same exit code as a single one."""
+    url, code, words = REFUSED[name]
+    world.configure(BOARD.format("alpha"))
+    world.played("alpha", *ROWS[:2])
+    monkeypatch.setenv("FINALE_REDIS", url)
+    finale("close", "alpha", "one").refused(code, words)
+
+
+def test_an_unknown_service_is_told(by_sentinel: World, watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that the Sentinel does not watch."""
+    by_sentinel.played("alpha", *ROWS[:2])
+    url = sentinel_url(watched).replace("/boards/", "/other/")
+    monkeypatch.setenv("FINALE_REDIS", url)
+    finale("close", "alpha", "one").refused(10, "the primary of other", "No master found")
+
+
+def test_a_wrong_password_is_refused_and_not_shown(cluster: Cluster, watched: Watched) -> None:
+    """A refused login is told as one, without the password."""
+    wait = timedelta(seconds=5)
+    login = f"archiver:{SECRET}wrong@"
+    with pytest.raises(AccessError, match="refused") as refused:
+        redis_client(f"redis+cluster://{login}{HOST}:{cluster.ports[0]}", wait)
+    assert SECRET not in str(refused.value)
+    with redis_client(sentinel_url(watched, login), wait) as client, pytest.raises(redis.AuthenticationError) as said:
+        client.ping()
+    assert SECRET not in str(said.value)
+
+
+def test_a_server_that_is_no_cluster_is_told(server_factory: ServerFactory) -> None:
+    """A single server under a cluster's URL is refused in words."""
+    port = free_port()
+    with running(on_port(server_factory, port)), pytest.raises((AccessError, UnavailableError), match="cluster"):
+        redis_client(f"redis+cluster://{HOST}:{port}", timedelta(seconds=5))
+
+
+def test_the_sentinels_login_is_their_own() -> None:
+    """``sentinel_username`` and ``sentinel_password`` go to the Sentinels, the others to the servers; both get TLS."""
+    url = "rediss+sentinel://u:p%40ss@s1:1,s2/boards/3?sentinel_password=other&ssl_cert_reqs=none&protocol=3"
+    with redis_client(url, timedelta(seconds=7)) as client:
+        pool: Any = client.connection_pool
+        theirs = pool.connection_kwargs
+        assert (theirs["username"], theirs["password"], theirs["db"]) == ("u", "p@ss", 3)
+        assert (theirs["protocol"], theirs["ssl_cert_reqs"], theirs["socket_timeout"]) == (3, "none", 7)
+        asked = [sentinel.connection_pool for sentinel in pool.sentinel_manager.sentinels]
+        assert [(one.connection_kwargs["host"], one.connection_kwargs["port"]) for one in asked] == [
+            ("s1", 1),
+            ("s2", 26_379),
+        ]
+        for one in asked:
+            assert issubclass(one.connection_class, redis.SSLConnection)
+            assert one.connection_kwargs["password"] == "other"
+            assert one.connection_kwargs.get("username") is None
