@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from jobs import identity
 from jobs.wiring import Outside
 from leaderboard.codec import Codec, codec_for, to_microseconds
 from leaderboard.errors import FinaleError, LeaseLostError, WrongStateError
+from leaderboard.marks import Mark, has_lost
 from leaderboard.season import Season
 from ledger import pending
 from ledger.leases import Lease
@@ -19,7 +20,6 @@ from ledger.pending import BucketLease, PendingTotal
 from live import apply
 from live.errors import FencedError, LostWritesError
 from live.keyspace import kinds
-from live.nodes import serving
 
 BATCH = 2_000
 _ROUNDS = 100
@@ -41,38 +41,40 @@ def apply_pending(
 ) -> Applied:
     """Write the season's pending totals to its live key and return what was done.
 
-    Buckets that another applier holds are left to it, unless it has ended or ``force`` takes them over. Of a sealed
-    season nothing is written. The ``freezer``, as long as its lease is the season's, takes every bucket by force, so
-    that no older applier can write any more and lost writes are found where nothing is pending. Raises WrongStateError
-    for an adopted key, to which nothing is written.
+    Buckets that another applier holds are left to it, unless it has ended or ``force`` takes them over. Those of which
+    the server has lost writes are taken too, and written anew. Of a sealed season nothing is written. The ``freezer``,
+    as long as its lease is the season's, takes every bucket by force, so that no older applier can write any more.
+    Raises WrongStateError for an adopted key, to which nothing is written.
     """
     check_own_key(season)
     target = written_key(outside, season)
-    length, every = outside.runner.lease, freezer is not None
+    every = freezer is not None
     dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
     done = Applied()
     codec = codec_for(season.board, season.bounds)
+    behind = _behind(outside, season)
     for _ in range(_ROUNDS):
         leases = pending.claim(
             outside.database,
             season.key,
             holder,
-            length,
+            outside.runner.lease,
             every=every,
             force=force or every,
+            also=behind,
             dead=dead,
             runner=freezer,
         )
+        behind = []
         if not leases:
             return done
         try:
-            server = apply.server_identity(serving(outside.redis, season.own_key))
-            for lease, found in _agree_on_numbers(outside, season, leases):
-                done += found + _write_bucket(outside, season, target, codec, lease, server)
+            for lease, mark, found in _agree(outside, season, leases):
+                done += found + _write_bucket(outside, season, target, codec, lease, mark)
         except FencedError:
             continue  # taken over before it began: look again what is left
         except BaseException:
-            _give_back(outside, leases)
+            give_back(outside, leases)
             raise
         if every and pending.count(outside.database, season.key) == 0:
             return done
@@ -96,48 +98,61 @@ def written_key(outside: Outside, season: Season) -> str:
     return season.live_key if kinds(outside.redis, [season.own_key])[season.own_key] == "none" else season.own_key
 
 
-def _give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
+def give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
     """Let the next applier have the buckets at once; what this one may have sent is shut out by the next fence."""
     with suppress(FinaleError):
         for lease in leases:
             pending.release(outside.database, lease)
 
 
-def _agree_on_numbers(
-    outside: Outside, season: Season, leases: Sequence[BucketLease]
-) -> list[tuple[BucketLease, Applied]]:
-    """Claim the buckets in Redis too; where its running number is behind the ledger's, everything is pending again."""
-    numbers = apply.claim(
-        outside.redis, season.own_key, [lease.bucket for lease in leases], [lease.fence for lease in leases]
-    )
-    lost = [lease for lease, number in zip(leases, numbers, strict=True) if number < lease.number]
-    pending.lost(outside.database, lost)
+def _behind(outside: Outside, season: Season) -> list[int]:
+    """Return the buckets of which the server seems to have lost writes; whoever claims them finds out."""
+    recorded = pending.marks(outside.database, season.key)
+    if not recorded:
+        return []
+    buckets = [bucket for bucket, _ in recorded]
+    found = apply.written(outside.redis, season.own_key, buckets)
+    # Asked of the server last: what is written meanwhile only makes its numbers higher.
     return [
-        (replace(lease, number=number), Applied(lost_buckets=int(lease in lost)))
-        for lease, number in zip(leases, numbers, strict=True)
+        bucket for bucket, mark, known in zip(buckets, found, recorded.values(), strict=True) if has_lost(mark, known)
     ]
 
 
+def _agree(outside: Outside, season: Season, leases: Sequence[BucketLease]) -> list[tuple[BucketLease, Mark, Applied]]:
+    """Claim the buckets in Redis too; where it no longer has what the ledger recorded, everything is pending again."""
+    found = apply.claim(
+        outside.redis, season.own_key, [lease.bucket for lease in leases], [lease.fence for lease in leases]
+    )
+    recorded = pending.marks(outside.database, season.key)
+    lost = [
+        lease
+        for lease, mark in zip(leases, found, strict=True)
+        if has_lost(mark, recorded.get((lease.bucket, 0), Mark()))
+    ]
+    pending.lost(outside.database, lost)
+    return [(lease, mark, Applied(lost_buckets=int(lease in lost))) for lease, mark in zip(leases, found, strict=True)]
+
+
 def _write_bucket(
-    outside: Outside, season: Season, target: str, codec: Codec, lease: BucketLease, server: str
+    outside: Outside, season: Season, target: str, codec: Codec, lease: BucketLease, mark: Mark
 ) -> Applied:
     """Write the bucket until nothing of it is pending; stop quietly if it is taken over, the other one goes on."""
     done = Applied()
     try:
         while totals := pending.read(outside.database, lease, BATCH):
             present = [total for total in totals if total.points is not None and total.reached_at is not None]
-            apply.apply(
+            mark = apply.apply(
                 outside.redis,
                 target,
                 bucket=lease.bucket,
                 fence=lease.fence,
-                number=lease.number + 1,
+                number=mark.number + 1,
                 members=[total.player_id for total in present],
                 scores=_scores(codec, present),
                 removed=[total.player_id for total in totals if total.points is None],
                 beside=season.own_key,
             )
-            lease = pending.record(outside.database, lease, lease.number + 1, server, totals, outside.runner.lease)
+            pending.record(outside.database, lease, {0: mark}, totals, outside.runner.lease)
             done += Applied(players=len(totals))
         held = pending.release(outside.database, lease)
     except (LeaseLostError, LostWritesError):

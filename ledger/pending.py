@@ -6,11 +6,12 @@ one never follows a new one is the work of the bucket's fence, which Redis check
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from leaderboard.errors import LeaseLostError
+from leaderboard.marks import Mark
 from ledger.database import Database
 from ledger.leases import Lease
 
@@ -19,14 +20,12 @@ BUCKETS = 64
 
 @dataclass(frozen=True, slots=True)
 class BucketLease:
-    """The right to write one bucket of a season's players; ``number`` is the last batch known to be applied."""
+    """The right to write one bucket of a season's players."""
 
     key: int
     bucket: int
     holder: str
     fence: int
-    number: int
-    server: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +46,18 @@ def claim(
     *,
     every: bool = False,
     force: bool = False,
+    also: Sequence[int] = (),
     dead: Sequence[str] = (),
     runner: Lease | None = None,
 ) -> list[BucketLease]:
-    """Take the free buckets that have something pending, or ``every`` one; ``force`` takes them from others.
+    """Take the free buckets that have something pending, ``also`` others or ``every`` one; ``force`` takes held ones.
 
     ``dead`` names holders known to have ended, whose leases need not run out. With ``runner``, nothing is taken unless
     that lease is still the season's. Of a sealed season nothing is taken: its live key stays as it was sealed.
     """
     values = {"key": key, "holder": holder, "length": length, "every": every, "force": force}
-    rows = database.rows("pending.claim", {**values, "dead": list(dead), "runner": runner.fence if runner else None})
-    return [BucketLease(key, row["bucket"], holder, row["fence"], row["number"], row["server"]) for row in rows]
+    values |= {"also": list(also), "dead": list(dead), "runner": runner.fence if runner else None}
+    return [BucketLease(key, row["bucket"], holder, row["fence"]) for row in database.rows("pending.claim", values)]
 
 
 def holders(database: Database, key: int) -> list[str]:
@@ -76,26 +76,57 @@ def read(database: Database, lease: BucketLease, limit: int) -> list[PendingTota
 
 
 def record(
-    database: Database, lease: BucketLease, number: int, server: str, applied: Sequence[PendingTotal], length: timedelta
-) -> BucketLease:
-    """Note that batch ``number`` is in Redis and take its players off the list, but for those that changed meanwhile.
+    database: Database,
+    lease: BucketLease,
+    marks: Mapping[int, Mark],
+    applied: Sequence[PendingTotal],
+    length: timedelta,
+) -> None:
+    """Note how far each shard has got with the batch and take its players off the list, but for those that changed.
 
-    Raises LeaseLostError if the bucket was taken over; then nothing is taken off.
+    Raises LeaseLostError if the bucket was taken over; then nothing is noted and nothing taken off.
     """
-    values = _mine(lease)
     with database.transaction():
-        moved = database.row("pending.advance", {**values, "number": number, "server": server, "length": length})
-        if moved is None:
-            raise LeaseLostError(f"bucket {lease.bucket} of players was taken over by another applier")
+        renew(database, [lease], length)
+        mark(database, lease.key, {(lease.bucket, shard): found for shard, found in marks.items()})
         database.rows(
             "pending.applied",
             {
-                **values,
+                **_mine(lease),
                 "players": [total.player_id for total in applied],
                 "versions": [total.version for total in applied],
             },
         )
-    return BucketLease(lease.key, lease.bucket, lease.holder, lease.fence, number, server)
+
+
+def renew(database: Database, leases: Sequence[BucketLease], length: timedelta) -> None:
+    """Hold the buckets for ``length`` from now. Raises LeaseLostError if one of them was taken over.
+
+    Within a transaction nobody takes them over until it ends.
+    """
+    rows = database.rows("pending.renew", {**_ours(leases), "length": length})
+    if lost := {lease.bucket for lease in leases} - {row["bucket"] for row in rows}:
+        raise LeaseLostError(f"bucket {min(lost)} of players was taken over by another applier")
+
+
+def mark(database: Database, key: int, marks: Mapping[tuple[int, int], Mark]) -> None:
+    """Note the last batch of each bucket and shard; whose leases are held, in the same transaction."""
+    database.rows(
+        "pending.mark",
+        {
+            "key": key,
+            "buckets": [bucket for bucket, _ in marks],
+            "shards": [shard for _, shard in marks],
+            "numbers": [found.number for found in marks.values()],
+            "tokens": [found.token for found in marks.values()],
+        },
+    )
+
+
+def marks(database: Database, key: int) -> dict[tuple[int, int], Mark]:
+    """Return the last batch known to be in Redis of each bucket and shard that has any."""
+    rows = database.rows("pending.marks", {"key": key})
+    return {(row["bucket"], row["shard"]): Mark(row["number"], row["token"]) for row in rows}
 
 
 def again(database: Database, key: int, buckets: Sequence[int]) -> None:
@@ -106,15 +137,7 @@ def again(database: Database, key: int, buckets: Sequence[int]) -> None:
 def lost(database: Database, leases: Sequence[BucketLease]) -> None:
     """Make every total of these buckets pending, as far as they are still held: the server has lost writes."""
     if leases:
-        database.rows(
-            "pending.lost",
-            {
-                "key": leases[0].key,
-                "holder": leases[0].holder,
-                "buckets": [lease.bucket for lease in leases],
-                "fences": [lease.fence for lease in leases],
-            },
-        )
+        database.rows("pending.lost", _ours(leases))
 
 
 def release(database: Database, lease: BucketLease) -> bool:
@@ -124,6 +147,15 @@ def release(database: Database, lease: BucketLease) -> bool:
 
 def _mine(lease: BucketLease) -> dict[str, object]:
     return {"key": lease.key, "bucket": lease.bucket, "holder": lease.holder, "fence": lease.fence}
+
+
+def _ours(leases: Sequence[BucketLease]) -> dict[str, object]:
+    return {
+        "key": leases[0].key,
+        "holder": leases[0].holder,
+        "buckets": [lease.bucket for lease in leases],
+        "fences": [lease.fence for lease in leases],
+    }
 
 
 def count(database: Database, key: int) -> int:

@@ -150,17 +150,25 @@ create table finale.pending (
     primary key (season_id, bucket, player_id)
 ) with (fillfactor = 70);
 
--- Who may write a bucket of players to Redis, and the running number of the last batch known to be there.
+-- Who may write a bucket of players to Redis.
 create table finale.bucket_lease (
     season_id  int not null,
     bucket     smallint not null,
     holder     text not null,
     fence      bigint not null,
     expires_at timestamptz not null,
-    number     bigint not null default 0,
-    server     text not null default '',
     primary key (season_id, bucket)
 );
+
+-- The last batch of a bucket known to be in each of the season's live keys: its running number, and its token.
+create table finale.bucket_mark (
+    season_id int not null,
+    bucket    smallint not null,
+    shard     smallint not null,
+    number    bigint not null,
+    token     text not null,
+    primary key (season_id, bucket, shard)
+) with (fillfactor = 50);
 
 -- The exact bytes of every seal, in the order of the board's chain.
 create table finale.seal (

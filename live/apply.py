@@ -17,13 +17,14 @@ from redis import Redis
 
 from leaderboard.errors import InputError
 from leaderboard.keys import helper_key
+from leaderboard.marks import Mark
 from live.errors import FencedError, RolledBackError, UnclaimedError
-from live.scripts import run
+from live.scripts import run, send
 from live.translate import translated
 
 
-def claim(client: Redis, live_key: str, bucket: int | Sequence[int], fence: int | Sequence[int]) -> list[int]:
-    """Put each bucket's fence beside the live key and return each bucket's running number, 0 where nothing was applied.
+def claim(client: Redis, live_key: str, bucket: int | Sequence[int], fence: int | Sequence[int]) -> list[Mark]:
+    """Put each bucket's fence beside the live key and return how far each bucket has been written there.
 
     One fence may be given for all buckets. All are claimed or none: FencedError when a bucket has a higher fence.
     Claiming again with the same fence changes nothing, so it also tells what became of a batch whose answer was lost.
@@ -35,7 +36,20 @@ def claim(client: Redis, live_key: str, bucket: int | Sequence[int], fence: int 
     if status == b"fenced":
         mine = fences[buckets.index(int(rest[0]))]
         raise _fenced(live_key, int(rest[0]), mine, int(rest[1]))
-    return [int(number) for number in rest]
+    return _marks(rest)
+
+
+def written(client: Redis, live_key: str, buckets: Sequence[int]) -> list[Mark]:
+    """Return how far each bucket has been written to the live key, without claiming it."""
+    key = helper_key(live_key, "applied")
+    with translated(client, {key: "hash"}):
+        found = send(client, "HMGET", key, *(f"{kind}{bucket}" for bucket in buckets for kind in "nt"))
+    return _marks(found)
+
+
+def _marks(replied: Sequence[bytes | None]) -> list[Mark]:
+    pairs = zip(replied[0::2], replied[1::2], strict=True)
+    return [Mark(int(number or 0), (token or b"").hex()) for number, token in pairs]
 
 
 def withdraw(client: Redis, live_key: str, bucket: int, fence: int) -> None:
@@ -57,8 +71,10 @@ def apply(
     scores: Sequence[float],
     removed: Sequence[bytes],
     beside: str | None = None,
-) -> None:
+) -> Mark:
     """Give ``members`` their ``scores`` and take out ``removed`` as the bucket's batch ``number``: all or nothing.
+
+    Returns what the server has of the bucket then.
 
     The bucket is claimed beside the live key, or ``beside`` another name in its slot.
 
@@ -67,15 +83,16 @@ def apply(
     number; in all these cases nothing was written. After UnavailableError the batch may have been written or not, and
     may still arrive: claim again and apply again from the number that says; whichever comes second is refused.
     """
-    written = [float(score) + 0.0 for score in scores]  # -0 is 0, as Redis has it
-    if not all(map(isfinite, written)):
+    finite = [float(score) + 0.0 for score in scores]  # -0 is 0, as Redis has it
+    if not all(map(isfinite, finite)):
         raise InputError(f"{live_key}: a score that is not a finite number", detail=f"bucket {bucket}, batch {number}")
-    rows: Iterable[bytes | str] = chain.from_iterable(zip(map(repr, written), members, strict=True))
+    token = uuid4().bytes
+    rows: Iterable[bytes | str] = chain.from_iterable(zip(map(repr, finite), members, strict=True))
     status, stored = run(
         client,
         "apply",
         {live_key: "zset", helper_key(beside or live_key, "applied"): "hash"},
-        *(bucket, fence, number, uuid4().bytes, len(written)),
+        *(bucket, fence, number, token, len(finite)),
         *rows,
         *removed,
     )
@@ -93,12 +110,7 @@ def apply(
             stored=int(stored),
             hint="the server lost writes, or a write arrived whose answer did not: apply everything since again",
         )
-
-
-def server_identity(client: Redis) -> str:
-    """Return what names this server and the history of its data: another value means a restart or a failover."""
-    with translated(client, {}):
-        return f"{client.info('server')['run_id']}:{client.info('replication')['master_replid']}"
+    return Mark(number, token.hex())
 
 
 def _fenced(live_key: str, bucket: int, fence: int, stored: int) -> FencedError:

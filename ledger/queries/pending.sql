@@ -3,9 +3,11 @@ with wanted as (
     select distinct bucket from finale.pending where season_id = %(key)s and not %(every)s
     union all
     select b::smallint from generate_series(0, 63) b where %(every)s
+    union
+    select unnest(%(also)s::smallint[])
 )
 insert into finale.bucket_lease as l (season_id, bucket, holder, fence, expires_at)
-select %(key)s, bucket, %(holder)s, 1, clock_timestamp() + %(length)s
+select distinct %(key)s::int, bucket, %(holder)s, 1, clock_timestamp() + %(length)s
 from wanted
 where exists (
     select from finale.season s
@@ -14,11 +16,11 @@ where exists (
   and (%(runner)s::bigint is null or exists (
     select from finale.lease r where r.season_id = %(key)s and r.holder = %(holder)s and r.fence = %(runner)s
 ))
-order by bucket
+order by 2
 on conflict (season_id, bucket) do update
 set holder = excluded.holder, fence = l.fence + 1, expires_at = excluded.expires_at
 where %(force)s or l.expires_at <= clock_timestamp() or l.holder = excluded.holder or l.holder = any(%(dead)s::text[])
-returning bucket, fence, number, server;
+returning bucket, fence;
 
 -- name: holders
 select distinct holder from finale.bucket_lease where season_id = %(key)s and expires_at > clock_timestamp();
@@ -35,10 +37,20 @@ where p.season_id = %(key)s and p.bucket = %(bucket)s
 order by p.player_id
 limit %(limit)s;
 
--- name: advance
-update finale.bucket_lease set number = %(number)s, server = %(server)s, expires_at = clock_timestamp() + %(length)s
-where season_id = %(key)s and bucket = %(bucket)s and holder = %(holder)s and fence = %(fence)s
-returning bucket;
+-- name: renew
+update finale.bucket_lease l set expires_at = clock_timestamp() + %(length)s
+from unnest(%(buckets)s::smallint[], %(fences)s::bigint[]) as mine (bucket, fence)
+where l.season_id = %(key)s and l.holder = %(holder)s and l.bucket = mine.bucket and l.fence = mine.fence
+returning l.bucket;
+
+-- name: mark
+insert into finale.bucket_mark as m (season_id, bucket, shard, number, token)
+select %(key)s, * from unnest(%(buckets)s::smallint[], %(shards)s::smallint[], %(numbers)s::bigint[], %(tokens)s::text[])
+order by 2, 3
+on conflict (season_id, bucket, shard) do update set number = excluded.number, token = excluded.token;
+
+-- name: marks
+select bucket, shard, number, token from finale.bucket_mark where season_id = %(key)s;
 
 -- name: applied
 with written as (

@@ -11,6 +11,7 @@ from threading import Event
 import pytest
 
 from leaderboard.errors import LeaseLostError
+from leaderboard.marks import Mark
 from ledger import pending
 from ledger.database import Database
 from ledger.result_files import Chunk, Result, Unreadable
@@ -62,7 +63,7 @@ def test_i6_overlapping_imports_count_every_result_once(database: Database, ledg
                 for key in pending.seasons(own):
                     for lease in pending.claim(own, key, "applier", HOUR):
                         found = pending.read(own, lease, 50)
-                        pending.record(own, lease, lease.number + 1, "server", found, HOUR)
+                        pending.record(own, lease, {0: Mark(1)}, found, HOUR)
                         applied += len(found)
         return applied
 
@@ -111,7 +112,7 @@ def test_appliers_at_once_take_each_change_off_once_written(database: Database, 
                     found = pending.read(own, lease, 3)
                     written.update({total.player_id: total.points or 0 for total in found})
                     try:
-                        pending.record(own, lease, lease.number + 1, "server", found, HOUR)
+                        pending.record(own, lease, {0: Mark(1)}, found, HOUR)
                         pending.release(own, lease)
                     except LeaseLostError:
                         continue

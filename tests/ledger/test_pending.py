@@ -9,13 +9,14 @@ from hashlib import sha256
 import pytest
 
 from leaderboard.errors import LeaseLostError
+from leaderboard.marks import Mark
 from ledger import pending
 from ledger.database import Database
 from ledger.pending import BUCKETS, BucketLease
 from tests.ledger.support import HOUR, NOON, leased, result, season_of, take, taken_over
 
 KEY = 1
-SERVER = "run:1"
+MARKS = {0: Mark(1, "t1")}
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_bucket_of_a_player_is_the_low_bits_of_its_sha256(database: Database) ->
 def test_new_totals_are_pending_and_read_as_they_are_now(database: Database) -> None:
     assert pending.count(database, KEY) == 2 and pending.seasons(database) == [KEY]
     lease = _claim(database, b"ann")
-    assert lease is not None and lease.fence == 1 and lease.number == 0
+    assert lease is not None and lease.fence == 1 and pending.marks(database, KEY) == {}
     [total] = pending.read(database, lease, 10)
     assert (total.player_id, total.points, total.reached_at) == (b"ann", 5, NOON)
 
@@ -58,12 +59,13 @@ def test_new_totals_are_pending_and_read_as_they_are_now(database: Database) -> 
 def test_what_was_written_is_taken_off(database: Database) -> None:
     lease = _claim(database, b"ann")
     assert lease is not None
-    after = pending.record(database, lease, 7, SERVER, pending.read(database, lease, 10), HOUR)
-    assert (after.number, after.server) == (7, SERVER)
-    assert pending.read(database, after, 10) == []
-    pending.release(database, after)
+    pending.record(database, lease, {0: Mark(6, "t6"), 2: Mark(1, "u1")}, [], HOUR)
+    pending.record(database, lease, {0: Mark(7, "t7")}, pending.read(database, lease, 10), HOUR)
+    assert pending.marks(database, KEY) == {(lease.bucket, 0): Mark(7, "t7"), (lease.bucket, 2): Mark(1, "u1")}
+    assert pending.read(database, lease, 10) == []
+    pending.release(database, lease)
     again = _claim(database, b"ann", "two", every=True)
-    assert again is not None and (again.fence, again.number, again.server) == (2, 7, SERVER)
+    assert again is not None and again.fence == 2
 
 
 def test_a_total_that_changes_between_read_and_record_stays_pending(database: Database) -> None:
@@ -72,7 +74,7 @@ def test_a_total_that_changes_between_read_and_record_stays_pending(database: Da
     assert lease is not None
     found = pending.read(database, lease, 10)
     take(database, result("m2", "ann", 1))
-    pending.record(database, lease, 1, SERVER, found, HOUR)
+    pending.record(database, lease, MARKS, found, HOUR)
     [total] = pending.read(database, lease, 10)
     assert total.points == 6 and total.version > found[0].version
 
@@ -85,7 +87,7 @@ def test_a_total_that_is_changing_is_neither_waited_for_nor_taken_off(database: 
     with Database(ledger_url) as other, other.transaction():
         other.run(b"update finale.pending set version = version + 1")
         database.run(b"set lock_timeout = '5s'")
-        pending.record(database, lease, 1, SERVER, found, HOUR)
+        pending.record(database, lease, MARKS, found, HOUR)
     assert [total.version for total in pending.read(database, lease, 10)] == [found[0].version + 1]
 
 
@@ -105,10 +107,31 @@ def test_i9_a_bucket_has_one_holder(database: Database) -> None:
     taken = _claim(database, b"ann", "two", force=True)
     assert taken is not None and taken.fence == lease.fence + 1
     with pytest.raises(LeaseLostError, match="taken over"):
-        pending.record(database, lease, 1, SERVER, pending.read(database, lease, 10), HOUR)
+        pending.record(database, lease, MARKS, pending.read(database, lease, 10), HOUR)
     assert pending.count(database, KEY) == 2
     pending.release(database, lease)
     assert _claim(database, b"ann", "three") is None, "an old holder cannot give back what another one has"
+
+
+def test_i9_what_is_held_is_renewed_all_or_nothing(database: Database) -> None:
+    """I9: an applier that lost one of its buckets is told, and records nothing there."""
+    held = pending.claim(database, KEY, "one", timedelta(0), every=True)
+    pending.renew(database, held, HOUR)
+    assert _claim(database, b"ann", "two", every=True) is None
+    assert _claim(database, b"ann", "two", every=True, force=True) is not None
+    with pytest.raises(LeaseLostError, match=r"bucket \d+ of players was taken over"):
+        pending.renew(database, held, HOUR)
+    lost = next(one for one in held if one.bucket == _bucket(database, b"ann"))
+    with pytest.raises(LeaseLostError):
+        pending.record(database, lost, MARKS, [], HOUR)
+    assert pending.marks(database, KEY) == {}
+
+
+def test_other_buckets_may_be_claimed_though_nothing_of_them_is_pending(database: Database) -> None:
+    """``also`` names them; each is claimed once, however often it is named."""
+    named = {_bucket(database, b"ann"), 3, 4}
+    wanted = named | {_bucket(database, b"bob")}
+    assert sorted(one.bucket for one in pending.claim(database, KEY, "one", HOUR, also=[*named, 3])) == sorted(wanted)
 
 
 def test_a_bucket_whose_lease_ran_out_is_free(database: Database) -> None:
@@ -127,7 +150,7 @@ def test_lost_writes_are_pending_again(database: Database) -> None:
     """Only the buckets named, every player of them once, also beside what is pending already."""
     lease = _claim(database, b"ann")
     assert lease is not None
-    pending.record(database, lease, 1, SERVER, pending.read(database, lease, 10), HOUR)
+    pending.record(database, lease, MARKS, pending.read(database, lease, 10), HOUR)
     assert pending.count(database, KEY) == 1
     pending.again(database, KEY, [_bucket(database, b"ann")])
     pending.again(database, KEY, range(BUCKETS))
@@ -169,7 +192,7 @@ def test_lost_writes_are_pending_again_only_where_they_are_still_held(database: 
     """A bucket that another applier took meanwhile is for that one to look after."""
     held = pending.claim(database, KEY, "one", HOUR, every=True)
     for lease in held:
-        pending.record(database, lease, 1, SERVER, pending.read(database, lease, 10), HOUR)
+        pending.record(database, lease, MARKS, pending.read(database, lease, 10), HOUR)
     assert pending.count(database, KEY) == 0
     assert _claim(database, b"ann", "two", every=True, force=True) is not None
     pending.lost(database, held)

@@ -41,7 +41,7 @@ def write(
     client: Redis, scores: Mapping[bytes, float], removed: Iterable[bytes] = (), *, fence: int = 1, bucket: int = 0
 ) -> None:
     """Claim the bucket and apply one batch as the next."""
-    number = claim(client, KEY, bucket, fence)[0] + 1
+    number = claim(client, KEY, bucket, fence)[0].number + 1
     apply(
         client,
         KEY,

@@ -16,12 +16,17 @@ from redis.retry import Retry
 from jobs.embedded.redis_server import RedisServer
 from leaderboard.errors import FinaleError, InputError, UnavailableError
 from leaderboard.keys import helper_key
-from live.apply import apply, claim, server_identity, withdraw
+from leaderboard.marks import Mark
+from live.apply import apply, claim, withdraw, written
 from live.errors import FencedError, LostWritesError, RolledBackError, UnclaimedError
 from tests.live.boards import KEY, connected, content, write
 from tests.support.servers import ServerFactory, running
 
 APPLIED = helper_key(KEY, "applied")
+
+
+def numbers_of(marks: list[Mark]) -> list[int]:
+    return [mark.number for mark in marks]
 
 
 def batch(client: Redis, number: int, scores: dict[bytes, float], fence: int = 1, bucket: int = 0) -> None:
@@ -32,12 +37,12 @@ def batch(client: Redis, number: int, scores: dict[bytes, float], fence: int = 1
 
 def test_claims_and_batches(any_client: Redis) -> None:
     """A claim tells the running number of each bucket, and each batch counts one on."""
-    assert claim(any_client, KEY, 3, 7) == [0]
+    assert numbers_of(claim(any_client, KEY, 3, 7)) == [0]
     batch(any_client, 1, {b"a": 1, b"b": 2}, fence=7, bucket=3)
     apply(any_client, KEY, bucket=3, fence=7, number=2, members=[b"c"], scores=[3], removed=[b"a", b"unknown"])
     batch(any_client, 3, {}, fence=7, bucket=3)
-    assert claim(any_client, KEY, [2, 3], [1, 8]) == [0, 3]
-    assert claim(any_client, KEY, [2, 3], 8) == [0, 3]
+    assert numbers_of(claim(any_client, KEY, [2, 3], [1, 8])) == [0, 3]
+    assert numbers_of(claim(any_client, KEY, [2, 3], 8)) == [0, 3]
     assert any_client.zcard(KEY) == 2
 
 
@@ -67,7 +72,7 @@ def test_a_big_batch_is_one_call(client: Redis) -> None:
     write(client, {f"old{at}".encode(): at for at in range(5_001)})
     write(client, {f"new{at}".encode(): at for at in range(5_000)}, [f"old{at}".encode() for at in range(5_001)])
     assert content(client) == [(f"new{at}".encode(), at) for at in range(5_000)]
-    assert claim(client, KEY, 0, 1) == [2]
+    assert numbers_of(claim(client, KEY, 0, 1)) == [2]
 
 
 def test_the_last_removal_leaves_no_key(client: Redis) -> None:
@@ -151,13 +156,12 @@ def test_a_claim_lost_in_a_failover_is_claimed_again(client: Redis) -> None:
 
 
 def test_a_server_that_restarts_empty_knows_no_claim(server_factory: ServerFactory) -> None:
-    """C19: a server killed without an append-only file forgets all: its identity differs and batches are refused."""
+    """C19: a server killed without an append-only file forgets all: it says so, and batches are refused."""
     with running(server_factory.redis("--appendonly", "no")) as server, connected(server.url) as client:
         write(client, {b"p": 1})
-        identity = server_identity(client)
         server.kill()
         server.start()
-        assert server_identity(client) != identity
+        assert written(client, KEY, [0]) == [Mark()]
         with pytest.raises(UnclaimedError, match="it has none"):
             batch(client, 2, {b"p": 2})
         assert client.keys() == []
@@ -170,15 +174,19 @@ def test_what_was_applied_outlives_a_kill(redis_server: RedisServer) -> None:
         redis_server.kill()
         redis_server.start()
         assert content(client) == [(b"p", 1)]
-        assert claim(client, KEY, 0, 1) == [1]
+        assert numbers_of(claim(client, KEY, 0, 1)) == [1]
 
 
-def test_identity_is_steady(any_client: Redis) -> None:
-    """The same running server is named the same, whatever is written."""
-    before = server_identity(any_client)
-    write(any_client, {b"p": 1})
-    assert server_identity(any_client) == before
-    assert [len(part) for part in before.split(":")] == [40, 40]
+def test_each_batch_has_a_token_of_its_own(any_client: Redis) -> None:
+    """What apply returns is what a claim, and a look without one, tell afterwards; no two tokens are alike."""
+    claim(any_client, KEY, 3, 1)
+    kept = [
+        apply(any_client, KEY, bucket=3, fence=1, number=at, members=[b"a"], scores=[at], removed=[]) for at in (1, 2)
+    ]
+    assert [mark.number for mark in kept] == [1, 2]
+    assert len({mark.token for mark in kept}) == 2
+    assert written(any_client, KEY, [2, 3]) == [Mark(), kept[1]]
+    assert claim(any_client, KEY, [2, 3], 2) == [Mark(), kept[1]]
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
@@ -236,7 +244,7 @@ def test_c21_a_client_that_repeats_a_lost_call_is_answered(losing: Any) -> None:
         LosesAnAnswer.armed = True
         batch(client, 2, {b"p": 2})
         assert not LosesAnAnswer.armed
-        assert claim(client, KEY, 0, 1) == [2]
+        assert numbers_of(claim(client, KEY, 0, 1)) == [2]
         assert content(client) == [(b"p", 2)]
 
 
@@ -251,7 +259,7 @@ def test_a_lost_answer_is_settled_by_claiming_again(losing: Any) -> None:
         with pytest.raises(RolledBackError) as caught:
             batch(client, 2, {b"p": 3})
         assert caught.value.stored == 2
-        assert claim(client, KEY, 0, 1) == [2]
+        assert numbers_of(claim(client, KEY, 0, 1)) == [2]
 
 
 STEPS = st.lists(
@@ -282,7 +290,7 @@ def test_i6_i9_any_interleaving_leaves_what_the_accepted_batches_say(redis_url: 
                 saved = fences.copy(), numbers.copy(), board.copy(), {key: client.dump(key) for key in (KEY, APPLIED)}
                 fences[bucket] = turn
                 held[mine] = turn, numbers.get(bucket, 0)
-                assert claim(client, KEY, bucket, turn) == [numbers.get(bucket, 0)]
+                assert claim(client, KEY, bucket, turn)[0].number == numbers.get(bucket, 0)
             elif what == "clean":
                 client.unlink(KEY, APPLIED)
                 fences, numbers, board = {}, {}, {}

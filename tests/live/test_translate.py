@@ -14,7 +14,7 @@ from redis import exceptions as driver
 from jobs.embedded.redis_server import RedisServer
 from leaderboard.errors import AccessError, FinaleError, UnavailableError
 from leaderboard.keys import helper_key
-from live.apply import apply, claim, server_identity
+from live.apply import apply, claim, written
 from live.fence import raise_fence, read_current
 from live.scripts import load, run
 from live.translate import address, translated
@@ -35,7 +35,7 @@ CALLS: dict[str, Any] = {
     "apply": apply_first,
     "fence": lambda client: raise_fence(client, KEY, 1),
     "current": lambda client: read_current(client, "current"),
-    "identity": server_identity,
+    "written": lambda client: written(client, KEY, [0]),
 }
 WRITES = {name: CALLS[name] for name in ("claim", "apply", "fence")}
 

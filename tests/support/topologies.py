@@ -89,6 +89,14 @@ class Watched:
 
         assert wait_until(done, _SECONDS), "the Sentinel did not fail over"
 
+    def cut_off(self) -> None:
+        """Let the replica hear of nothing more, as where the network to it is cut; a failover then loses writes."""
+        (other,) = set(self.ports) - {self.sentinel.discover_master(self.name)[1]}
+        # Else the Sentinel soon tells the replica again whom to follow.
+        self.sentinel.sentinels[0].execute_command("SENTINEL", "SET", self.name, "failover-timeout", 120_000)
+        with redis.Redis(HOST, other) as replica:
+            replica.replicaof(HOST, str(free_port()))
+
     def _ask(self) -> bool:
         try:
             self.sentinel.sentinels[0].execute_command("SENTINEL", "FAILOVER", self.name)
