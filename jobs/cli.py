@@ -12,7 +12,19 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands import archive, boards, cleaning, common, configuration, demo, results, running, season, servers
+from jobs.commands import (
+    archive,
+    boards,
+    cleaning,
+    common,
+    configuration,
+    demo,
+    levers,
+    results,
+    running,
+    season,
+    servers,
+)
 from jobs.version import VERSION
 from leaderboard.errors import FinaleError
 
@@ -32,6 +44,9 @@ app.command()(configuration.calendar)
 app.command()(running.run)
 app.command()(season.tick)
 app.command()(season.close)
+app.command()(levers.pause)
+app.command()(levers.resume)
+app.command()(levers.journal)
 app.command()(cleaning.clean)
 app.command()(boards.standings)
 app.command()(boards.top)

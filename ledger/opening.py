@@ -34,6 +34,14 @@ def fix(database: Database, key: int, board: Board, live_key: str | None = None)
         return True
 
 
+def count_again(database: Database, key: int, board: Board, bounds: Bounds) -> None:
+    """Count all results of a fixed season anew, whose bounds have changed or whose late results count now.
+
+    Belongs in a transaction in which the source's barrier is closed. Raises ConfigError as ``fix`` does.
+    """
+    _count_history(database, counting.source_id(database, board.source), key, board, bounds)
+
+
 def _count_history(database: Database, source: int, key: int, board: Board, bounds: Bounds) -> None:
     counting.stage_rules(database, [(key, board, bounds)])
     values = {"source_id": source, "key": key, "wanted": Jsonb(as_text(board.where))}

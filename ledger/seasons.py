@@ -121,34 +121,34 @@ def find(database: Database, name: str, season: str, configured: Board | None = 
             detail=f"it has {', '.join(known[-10:])}" if known else "it has none yet",
             hint=f"see: finale calendar {name}",
         )
-    return _season(row, configured)
+    return from_row(row, configured)
 
 
 def of_board(database: Database, name: str, configured: Board | None = None) -> list[Season]:
     """Return all seasons of a board, oldest first."""
-    return [_season(row, configured) for row in database.rows("seasons.of_board", {"board": name})]
+    return [from_row(row, configured) for row in database.rows("seasons.of_board", {"board": name})]
 
 
 def unfinished(database: Database, name: str, configured: Board | None) -> list[Season]:
     """Return the seasons of a board to which something may still be done, the one that ends first first."""
-    return [_season(row, configured) for row in database.rows("seasons.unfinished", {"board": name})]
+    return [from_row(row, configured) for row in database.rows("seasons.unfinished", {"board": name})]
 
 
 def every(database: Database, configured: Mapping[str, Board]) -> list[Season]:
     """Return all seasons of all boards, by board and start."""
-    return [_season(row, configured.get(row["board"])) for row in database.rows("seasons.all")]
+    return [from_row(row, configured.get(row["board"])) for row in database.rows("seasons.all")]
 
 
 def of_source(database: Database, source: str, first: datetime, last: datetime) -> list[tuple[Season, bool]]:
     """Return the seasons that count ``source`` and touch ``[first, last]``, each with whether it is fixed."""
     rows = database.rows("seasons.of_source", {"source": source, "first": first, "last": last})
-    return [(_season(row, None), row["fixed_at"] is not None) for row in rows]
+    return [(from_row(row, None), row["fixed_at"] is not None) for row in rows]
 
 
 def lately_cleaned(database: Database, since: datetime, limit: int) -> list[tuple[Season, datetime]]:
     """Return the last seasons cleaned after ``since``, and when, whose live key is Finale's own and no season's now."""
     rows = database.rows("seasons.lately_cleaned", {"since": since, "limit": limit})
-    return [(_season(row, None), row["cleaned_at"]) for row in rows]
+    return [(from_row(row, None), row["cleaned_at"]) for row in rows]
 
 
 def unfixed(
@@ -156,7 +156,7 @@ def unfixed(
 ) -> list[Season]:
     """Return the seasons that touch ``[first, last]``, are not fixed, and count ``source`` or are configured to."""
     values = {"source": source, "boards": list(configured), "first": first, "last": last}
-    return [_season(row, configured.get(row["board"])) for row in database.rows("seasons.unfixed", values)]
+    return [from_row(row, configured.get(row["board"])) for row in database.rows("seasons.unfixed", values)]
 
 
 def stored_bounds(database: Database, board: str, first: datetime, last: datetime) -> list[Bounds]:
@@ -165,7 +165,8 @@ def stored_bounds(database: Database, board: str, first: datetime, last: datetim
     return [Bounds(row["starts_at"], row["ends_at"], row["season"]) for row in rows]
 
 
-def _season(row: DictRow, configured: Board | None) -> Season:
+def from_row(row: DictRow, configured: Board | None) -> Season:
+    """Return a row of the table as a season; ``configured`` as for ``find``."""
     board = Board.model_validate(row["definition"])
     state = State(row["state"])
     if configured is not None and not reached(state, State.CLOSING) and state is not State.CANCELLED:

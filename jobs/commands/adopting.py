@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, wired
-from jobs.commands.season import print_run, who_acts
+from jobs.commands.common import As, AsJson, who_acts, wired
+from jobs.commands.season import print_run
 from leaderboard.errors import InputError
 
 Starts = Annotated[str | None, typer.Option("--starts-at", metavar="TIME", help="Like 2025-01-01T00:00:00Z.")]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, wired
-from jobs.commands.season import DryRun, Now, print_plan, print_run, who_acts
+from jobs.commands.common import As, AsJson, DryRun, who_acts, wired
+from jobs.commands.season import Now, print_plan, print_run
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:

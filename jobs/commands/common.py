@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,8 @@ BoardName = Annotated[str, typer.Argument(metavar="BOARD", help="The board's nam
 SeasonName = Annotated[str, typer.Argument(metavar="SEASON", help="The season's id, such as s2026 or s2026w49.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to stdout.")]
 As = Annotated[str | None, typer.Option("--as", metavar="NAME", help="In whose name; else FINALE_OPERATOR.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done, and why.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Because = Annotated[str, typer.Option("--because", metavar="TEXT", help="Why; stands in the journal.")]
 
 
@@ -57,3 +60,16 @@ def step_named(name: str | None, default: Step) -> Step:
         return Step(name)
     except ValueError:
         raise InputError(f"there is no step {name!r}", hint=f"the steps are {', '.join(Step)}") from None
+
+
+def who_acts(given: str | None, *, lever: bool) -> str:
+    """Return in whose name a command acts. Raises InputError for a lever without a name where there is no terminal."""
+    from jobs.identity import operator
+
+    return operator(given, os.environ, lever=lever)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask a person at a terminal; elsewhere the name that a lever needs is enough. Raises Abort if the answer is no."""
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        typer.confirm(question, abort=True, err=True)

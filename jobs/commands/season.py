@@ -1,14 +1,26 @@
-"""finale close, tick, and season list, show, hold, release, strays; clean is in a file of its own."""
+"""finale close, tick, and season list, show, release, strays; clean and the other levers have files of their own."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, step_named, wired
+from jobs.commands import levers
+from jobs.commands.common import (
+    As,
+    AsJson,
+    Because,
+    BoardName,
+    DryRun,
+    SeasonName,
+    Yes,
+    confirm,
+    step_named,
+    who_acts,
+    wired,
+)
 from leaderboard.states import Step
 
 if TYPE_CHECKING:
@@ -17,13 +29,9 @@ if TYPE_CHECKING:
 
 season = typer.Typer(help="Seasons and their levers.", no_args_is_help=True)
 Now = Annotated[bool, typer.Option("--now", help="Do not wait: a decision that the journal keeps.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done, and why.")]
 
-
-def who_acts(given: str | None, *, lever: bool) -> str:
-    from jobs.identity import operator
-
-    return operator(given, os.environ, lever=lever)
+for lever in (levers.hold, levers.extend, levers.retry, levers.reopen, levers.cancel):
+    season.command(lever.__name__)(lever)
 
 
 def close(
@@ -31,18 +39,22 @@ def close(
     season_id: SeasonName,
     early: Now = False,
     until: Annotated[str | None, typer.Option("--until", metavar="STEP", help="Stop after this step.")] = None,
+    yes: Yes = False,
     dry_run: DryRun = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
     """Take a season that has ended through every step: freeze, snapshot, reconcile, seal, reward, deliver, clean.
 
-    Safe to repeat: it goes on where it stood, and changes nothing once all is done.
+    Safe to repeat: it goes on where it stood, and changes nothing once all is done. With --now, results played from now
+    until the season was to end count in no season of the board; --dry-run says so, and how long it will take.
 
     Example: finale close goals s2026
     """
     from jobs import closing
+    from jobs.levers import told_of_early_end
 
+    told: dict[str, Any] = {}
     who, last = who_acts(operator, lever=early and not dry_run), step_named(until, Step.CLEAN)
     with wired() as outside:
         if dry_run:
@@ -51,9 +63,12 @@ def close(
             else:
                 found = closing.find(outside, board, season_id)
                 planned = closing.plan_close(outside, found, who=who, until=last, early=early)
-            print_plan(planned, as_json)
+                told = told_of_early_end(outside, found) if early and planned else {}
+            print_plan([{**one, **told} if at == 0 else one for at, one in enumerate(planned)], as_json)
             return
         found = closing.take_on(outside, board, season_id, who=who)
+        if early:
+            confirm(f"end {found.name} now? {told_of_early_end(outside, found)['results']}", yes)
         run = closing.close(outside, found, who=who, observer=output.Watching(quiet=as_json), until=last, early=early)
         print_run(run, as_json)
 
@@ -144,10 +159,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
     shown = {**seasons.as_json(found), "next": _next_json(found)}
     shown["lease"] = {"holder": lease.holder, "since": lease.acquired_at} if lease and lease.alive else None
     if as_json:
-        shown["journal"] = [
-            {"at": one.at, "event": one.event, "step": one.step, "who": one.who, "detail": one.detail}
-            for one in entries
-        ]
+        shown["journal"] = levers.journal_json(entries)
         output.print_json(shown)
         return
     rows = [
@@ -163,29 +175,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
         for text in (found.hold.reason, found.hold.detail, found.hold.hint):
             output.out.print(f"  {text}", markup=False)
     output.out.print("\n[bold]journal[/]")
-    output.print_table(
-        ("at (UTC)", "event", "step", "who", "detail"),
-        [(output.utc(one.at), one.event, one.step, one.who, _told(one.detail)) for one in entries],
-    )
-
-
-@season.command("hold")
-def hold(
-    board: BoardName, season_id: SeasonName, because: Because, operator: As = None, as_json: AsJson = False
-) -> None:
-    """Stop a season until it is released; nothing is done to it meanwhile.
-
-    Example: finale season hold goals s2026 --because "cheaters under review" --as ana
-    """
-    from jobs.closing import check_holdable, find
-    from ledger import seasons
-
-    who = who_acts(operator, lever=True)
-    with wired() as outside:
-        found = find(outside, board, season_id)
-        check_holdable(found)
-        seasons.hold_by_hand(outside.database, found, who=who, because=because)
-        _print_season(find(outside, board, season_id), as_json)
+    levers.print_journal(entries)
 
 
 @season.command("release")
@@ -276,6 +266,10 @@ def print_plan(planned: list[dict[str, Any]], as_json: bool) -> None:
     else:
         rows = [(one["step"], one["verdict"], one["why"], one.get("until", "")) for one in planned]
         output.print_table(("step", "verdict", "why", "until"), rows)
+        if "results" in planned[0]:
+            output.out.print(f"\n{planned[0]['results']}", markup=False)
+        if planned[0].get("expected_seconds") is not None:
+            output.out.print(f"expected to take {planned[0]['expected_seconds']:g} seconds, by earlier seasons")
 
 
 def _next(found: Season) -> str:
@@ -287,11 +281,3 @@ def _next_json(found: Season) -> dict[str, Any]:
     from jobs.closing import next_step
 
     return dict(next_step(found))
-
-
-def _told(detail: dict[str, Any]) -> str:
-    if "figures" in detail:
-        return "; ".join([str(detail["figures"]), *(f"warning: {each}" for each in detail.get("warnings", ()))])
-    said = {key: value for key, value in detail.items() if value not in ("", None, False)}
-    told = {key: said[key] for key in ("message", "detail", "hint", *said) if key in said}
-    return ", ".join(str(value) if key == "message" else f"{key} {value}" for key, value in told.items())
