@@ -21,8 +21,10 @@ from ledger import grants as ledger_grants
 from ledger import seals
 from ledger.grants import Loaded
 from ledger.seals import SealRow
-from rewards.compute import Totals, grants, grants_schema
+from rewards.compute import grants, grants_schema
+from rewards.plan import plan
 from rewards.table import RewardTable
+from rewards.totals import Totals
 
 _TABLE_CHANGED = "; by the reward table as it was when the season closed, the configured one has changed since"
 
@@ -123,7 +125,8 @@ def _encoded(work: Acting, seal: Seal, table: RewardTable, totals: Totals) -> It
             read += batch.num_rows
             work.progress(read, seal.facts.rows)
 
-    batches: Iterator[pa.RecordBatch] = grants(standings(), table, season.board.name, season.id)
+    planned = plan(read_parts_checked(work.outside.store, seal), table)
+    batches: Iterator[pa.RecordBatch] = grants(standings(), planned, season.board.name, season.id)
     for batch in batches:
         totals.add(batch)
         yield from writer.add(batch)

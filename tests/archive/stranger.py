@@ -50,8 +50,8 @@ def check(root, board, season):
             row = rows[grant["position"] - 1]
             assert (row["player_id"], row["rank"]) == (grant["player_id"], grant["rank"]), "a grant of another player"
             texts = [text.encode() for text in (board, season, grant["rule"], grant["item"])]
-            fields = [*texts[:2], row["player_id"], *texts[2:]]
-            hashed = sha256(b"".join(pack(">I", len(field)) + field for field in fields)).digest()
+            key = sha256(b"".join(pack(">I", len(field)) + field for field in texts)).digest()
+            hashed = sha256(key + row["player_id"]).digest()
             assert grant["grant_id"] == str(UUID(bytes=hashed[:16])), "grant_id"
             seal["sums"][grant["item"]] -= grant["amount"]
         assert not any(seal["sums"].values()), "sums"

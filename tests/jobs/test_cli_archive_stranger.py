@@ -174,7 +174,9 @@ def test_the_documents_example_is_right() -> None:
     whole = sha256(b"".join(bytes.fromhex(digest) for _, digest in hashed)).hexdigest()
     assert text.count(whole) == 3  # the seal, its key, and the worked example
     fields = re.findall(r"^([0-9a-f]{8}) ([0-9a-f]+)  ", text, re.MULTILINE)
-    assert len(fields) == 5
-    uuid = sha256(bytes.fromhex("".join(map("".join, fields)))).hexdigest()[:32]
+    assert len(fields) == 4
+    key = sha256(bytes.fromhex("".join(map("".join, fields)))).digest()
+    assert f"key      {key.hex()[:32]} {key.hex()[32:]}" in text
+    uuid = sha256(key + "Zoë".encode()).hexdigest()[:32]
     assert f"grant_id {uuid[:8]}-{uuid[8:12]}-{uuid[12:16]}-{uuid[16:20]}-{uuid[20:]}" in text
     assert sha256(sha256(b"").digest() * 3).hexdigest() in text

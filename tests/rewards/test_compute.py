@@ -1,6 +1,5 @@
 """Grants against a brute force in plain Python, their ids, and that batches, order and totals cannot change them."""
 
-import uuid
 from collections import Counter
 from hashlib import sha256
 from itertools import pairwise
@@ -8,30 +7,16 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rewards import compute
-from rewards.compute import GRANTS_SCHEMA, Totals, grants, grants_schema
-from rewards.table import LIMIT, RewardTable
-
-
-def make_table(*rules, ties="share", match="first"):
-    return RewardTable.model_validate({"version": 1, "ties": ties, "match": match, "rule": list(rules)})
-
-
-def rule(name, rank=None, **grant):
-    condition = {"all": True} if rank is None else {"rank": rank}
-    return {"name": name, **condition, "grant": grant or {"gems": 1}}
-
-
-def standings(scores):
-    """Standings of players in the order given, equal scores sharing a rank (1, 1, 3)."""
-    rows, rank = [], 0
-    for at, score in enumerate(scores):
-        rank = rank if at and score == scores[at - 1] else at + 1
-        rows.append((at + 1, rank, f"p{at}é".encode()))
-    return rows
+from rewards.compute import GRANTS_SCHEMA, grants_schema
+from rewards.facts import NO_FACTS
+from rewards.plan import plan
+from rewards.table import LIMIT
+from rewards.totals import Totals
+from tests.rewards.brute import Brute, fact_tables, grant_id, make_table, player, rule, standings
 
 
 def batches(rows, cuts=(), binary=False):
@@ -45,72 +30,141 @@ def batches(rows, cuts=(), binary=False):
                 "position": pa.array([row[0] for row in part], pa.int64()),
                 "rank": pa.array([row[1] for row in part], pa.int64()),
                 "player_id": pa.array([row[2] for row in part], pa.binary()).cast(kind),
+                "points": pa.array([row[3] if len(row) > 3 else 0 for row in part], pa.int64()),
                 "score": pa.array([0.0] * len(part)),
             }
         )
 
 
-def rows_of(granted):
-    return [tuple(row.values()) for batch in granted for row in batch.to_pylist()]
+def granted(read, table, board, season, facts=NO_FACTS):
+    """The grants of the batches that ``read()`` gives, which is called twice."""
+    return compute.grants(read(), plan(read(), table, facts), board, season)
 
 
-def grant_id(board, season, player, rule_name, item):
-    """The formula of the docstring, written out independently."""
-    fields = [board.encode(), season.encode(), player, rule_name.encode(), item.encode()]
-    digest = sha256(b"".join(len(part).to_bytes(4, "big") + part for part in fields)).digest()
-    return str(uuid.UUID(bytes=digest[:16]))
+def rows_of(found):
+    return [tuple(row.values()) for batch in found for row in batch.to_pylist()]
 
 
-def brute_force(rows, table, board, season):
-    expected = []
-    for position, rank, player in rows:
-        place = rank if table.ties == "share" else position
-        for each in table.rule:
-            if each.rank is None:
-                takes = True
-            elif "-" not in each.rank:
-                takes = place == int(each.rank)
-            else:
-                low, high = each.rank.split("-")
-                takes = int(low) <= place and (high == "" or place <= int(high))
-            if not takes:
-                continue
-            for item, amount in each.grant.items():
-                uid = grant_id(board, season, player, each.name, item)
-                expected.append((uid, player.decode(), each.name, item, amount, position, rank))
-            if table.match == "first":
-                break
-    return expected
+def grants(given, table, board, season):
+    held = list(given)
+    return granted(lambda: iter(held), table, board, season)
 
 
-ranks = st.one_of(
-    st.none(),
+spans = st.one_of(
     st.integers(1, 12).map(str),
     st.integers(1, 12).map("{}-".format),
     st.tuples(st.integers(1, 12), st.integers(0, 8)).map(lambda pair: f"{pair[0]}-{pair[0] + pair[1]}"),
 )
-grant_items = st.dictionaries(st.sampled_from(["gems", "gold", "title.champion"]), st.integers(1, LIMIT), min_size=1)
-tables = st.builds(
-    lambda parts, ties, match: make_table(
-        *[rule(f"rule {at}", rank, **grant) for at, (rank, grant) in enumerate(parts)], ties=ties, match=match
-    ),
-    st.lists(st.tuples(ranks, grant_items), min_size=1, max_size=4),
-    st.sampled_from(["share", "position"]),
-    st.sampled_from(["first", "all"]),
+percentiles = st.one_of(
+    st.sampled_from(["0.29", "7", "33.3", "1", "50", "100", "99.999999999999999", "0.000000000000001", "12.5"]),
+    st.tuples(st.integers(0, 98), st.integers(1, 50)).map(lambda pair: f"{pair[0]}-{min(100, pair[0] + pair[1])}"),
 )
-scores = st.lists(st.integers(0, 4), max_size=20).map(lambda values: sorted(values, reverse=True))
+points = st.integers(-1, 5)
+LEAGUES = ["gold", "silver", "tin"]
 
 
-@given(scores, tables, st.lists(st.integers(0, 20), max_size=4))
-@example([], make_table(rule("a")), [])
-@example([7], make_table(rule("a", "1"), rule("b", "2")), [0, 1])
-@example([7, 7], make_table(rule("a", "1"), rule("b", "2")), [1])
-@example([3] * 12, make_table(rule("a", "1-3"), rule("b", "4-")), [2, 3, 4])
-@example([9, 5, 5, 5, 1], make_table(rule("a", "1-2"), rule("b", "3-")), [2])
-def test_grants_equal_brute_force(values, table, cuts):
-    """Grants, in order, are those of a loop over players and rules, wherever the batches are split."""
+@st.composite
+def rules(draw, split=False, league=None):
+    kind = draw(st.sampled_from(["rank", "percentile", "all", "points", *([] if split else ["position"])]))
+    found = {}
+    if kind in ("rank", "position"):
+        found[kind] = draw(spans)
+    elif kind == "percentile":
+        found[kind] = draw(percentiles)
+    elif kind == "all":
+        found["all"] = True
+    if kind == "points" or draw(st.integers(0, 3)) == 0:
+        found[draw(st.sampled_from(["at_least", "at_most"]))] = draw(points)
+    if not split and draw(st.integers(0, 3)) == 0:
+        found["previous"] = draw(st.sampled_from(["1-3", "1-", "2-4"]))
+    if league or (not split and league is None and draw(st.integers(0, 2)) == 0):
+        found["league"] = draw(st.sampled_from(["*", *LEAGUES]))
+    return found
+
+
+items = st.dictionaries(st.sampled_from(["gems", "gold", "title.champion"]), st.integers(1, 50), min_size=1)
+
+
+@st.composite
+def tables(draw):
+    ties = draw(st.sampled_from(["share", "position", "split"]))
+    leagued = draw(st.booleans()) if ties == "split" else None
+    found = draw(st.lists(rules(split=ties == "split", league=leagued), min_size=1, max_size=4))
+    head = {
+        "ties": ties,
+        "match": draw(st.sampled_from(["first", "all"])),
+        "at_line": draw(st.sampled_from(["in", "out"])),
+        "removed": draw(st.sampled_from(["close_up", "leave_gap"])),
+        "leagues": {"file": "x.csv"},
+    }
+    if draw(st.booleans()):
+        head["exclude"] = [{"file": "x.csv"}]
+    asked = {}
+    if draw(st.integers(0, 2)) == 0:
+        asked["min_matches"] = draw(st.integers(1, 3))
+    if draw(st.integers(0, 2)) == 0:
+        asked["min_points"] = draw(points)
+    if draw(st.integers(0, 2)) == 0:
+        asked["sql"] = "select 1"
+    if asked:
+        head["eligible"] = asked
+    return make_table(*[rule(f"rule {at}", None, each, **draw(items)) for at, each in enumerate(found)], **head)
+
+
+scores = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), max_size=20).map(
+    lambda values: sorted(values, reverse=True)
+)
+somebody = st.integers(0, 19).map(player)
+facts = st.fixed_dictionaries(
+    {
+        "excluded": st.sets(somebody, max_size=6),
+        "eligible": st.sets(somebody, min_size=8),
+        "matches": st.dictionaries(somebody, st.integers(1, 4), min_size=10),
+        "leagues": st.dictionaries(somebody, st.sampled_from(LEAGUES)),
+        "previous": st.dictionaries(somebody, st.integers(1, 6)),
+    }
+)
+NOBODY = {"excluded": set(), "eligible": None, "matches": None, "leagues": {}, "previous": {}}
+
+
+@settings(deadline=None, max_examples=150)
+@given(scores, tables(), facts, st.lists(st.integers(0, 20), max_size=4))
+@example([], make_table(rule("a")), NOBODY, [])
+@example([7], make_table(rule("a", "1"), rule("b", "2")), NOBODY, [0, 1])
+@example([7, 7], make_table(rule("a", "1"), rule("b", "2")), NOBODY, [1])
+@example([3] * 12, make_table(rule("a", "1-3"), rule("b", "4-")), NOBODY, [2, 3, 4])
+@example([3] * 12, make_table(rule("a", "1-3", gems=50), rule("b", "4-"), ties="split"), NOBODY, [2])
+@example([9, 5, 5, 5, 1], make_table(rule("a", "1-2"), rule("b", "3-")), NOBODY, [2])
+@example([9, 8], make_table(rule("a", "1-3", gems=7), ties="split"), NOBODY, [])
+def test_grants_equal_brute_force(values, table, known, cuts):
+    """Every kind of rule, policy of ties, of lines and of exclusions: the grants are those of loops, in order."""
     rows = standings(values)
-    assert rows_of(grants(batches(rows, cuts), table, "goals", "s2026")) == brute_force(rows, table, "goals", "s2026")
+    if table.eligible is None or not table.eligible.given:
+        known = {**known, "eligible": None}
+    expected = Brute(rows, table, **known).grants("goals", "s2026")
+    found = granted(lambda: batches(rows, cuts), table, "goals", "s2026", fact_tables(**known))
+    assert rows_of(found) == expected
+
+
+@pytest.mark.parametrize("ties", ["share", "position", "split"])
+@pytest.mark.parametrize("removed", ["close_up", "leave_gap"])
+def test_a_big_board_equals_brute_force_wherever_ties_and_blocks_end(monkeypatch, ties, removed):
+    """Ties longer than the blocks in which places are counted: the same grants as by loops."""
+    monkeypatch.setattr("rewards.ladder._BLOCK", 7)
+    monkeypatch.setattr(compute, "_SLICE", 11)
+    rows = standings([9, 8, *[7] * 40, *[6] * 25, 5, *[4] * 60, 3])
+    table = make_table(
+        rule("top", "1-20", gems=100),
+        rule("share", None, {"percentile": "33.3"}, gems=7, gold=1),
+        rule("rest"),
+        ties=ties,
+        removed=removed,
+        exclude=[{"file": "x.csv"}],
+    )
+    excluded = {player(at) for at in (0, 3, 4, 5, 20, 41, 42, 66, 67, 129)}
+    expected = Brute(rows, table, excluded).grants("goals", "s2026")
+    found = rows_of(granted(lambda: batches(rows, [50]), table, "goals", "s2026", fact_tables(excluded=excluded)))
+    assert found == expected
 
 
 def test_no_players_no_grants():
@@ -149,16 +203,20 @@ def test_c78_grant_ids_are_golden():
     table = make_table(rule("champion", "1", **{"title.champion": 1, "gems": 5000}))
     rows = [(1, 1, b"player_000000001")]
     assert [row[0] for row in rows_of(grants(batches(rows), table, "goals", "s2026"))] == [
-        "4700dadd-65d8-f980-0ea0-8b781924f10b",
-        "e415851b-5568-ebf6-a8b2-3a6eb75dc070",
+        "ed7e5ec5-2166-a43e-b91e-a0623bbfec96",
+        "fe12ab35-0c0f-b5cc-2cca-188fb919e05a",
     ]
 
 
 def test_c78_grant_ids_do_not_depend_on_place_or_amount():
     """C78: the id names board, season, player, rule and item, so a second computation meets the first one's rows."""
-    first = rows_of(grants(batches([(1, 1, b"a")]), make_table(rule("tier", "1-9", gems=5)), "goals", "s2026"))
-    again = rows_of(grants(batches([(4, 3, b"a")]), make_table(rule("tier", "1-9", gems=7)), "goals", "s2026"))
-    assert first[0][0] == again[0][0]
+    first = rows_of(
+        grants(batches([(1, 1, b"a"), (2, 2, b"b")]), make_table(rule("tier", "1-9", gems=5)), "goals", "s2026")
+    )
+    again = rows_of(
+        grants(batches([(1, 1, b"b"), (2, 1, b"a")]), make_table(rule("tier", "1-9", gems=7)), "goals", "s2026")
+    )
+    assert first[0][0] == again[1][0]
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), min_size=2, max_size=2, unique=True))
@@ -194,23 +252,32 @@ def test_schema_follows_the_board():
         batch.validate(full=True)
 
 
-@given(scores, tables, st.lists(st.integers(0, 60), max_size=4))
-def test_totals_equal_brute_force(values, table, cuts):
-    """Totals count rows, players, items and tiers exactly, past 64 bits too, wherever the batches are split."""
+@settings(deadline=None, max_examples=30)
+@given(scores, tables(), facts, st.lists(st.integers(0, 60), max_size=4))
+def test_totals_equal_brute_force(values, table, known, cuts):
+    """Totals count rows, players, items and tiers exactly, wherever the batches are split; the digest too stays."""
     rows = standings(values)
-    expected = brute_force(rows, table, "goals", "s2026")
-    written = pa.Table.from_batches(grants(batches(rows), table, "goals", "s2026"), GRANTS_SCHEMA)
-    totals = Totals()
+    if table.eligible is None or not table.eligible.given:
+        known = {**known, "eligible": None}
+    expected = Brute(rows, table, **known).grants("goals", "s2026")
+    found = granted(lambda: batches(rows), table, "goals", "s2026", fact_tables(**known))
+    written = pa.Table.from_batches(found, GRANTS_SCHEMA)
+    totals, whole = Totals(), Totals()
     edges = [0, *sorted(min(cut, written.num_rows) for cut in cuts), written.num_rows]
     for start, end in pairwise(edges):
         for batch in written.slice(start, end - start).to_batches():
             totals.add(batch)
+    for batch in written.combine_chunks().to_batches():
+        whole.add(batch)
     items = Counter()
     for row in expected:
         items[row[3]] += row[4]
     assert (totals.rows, totals.players) == (len(expected), len({row[5] for row in expected}))
     assert totals.items == items
     assert totals.tiers == Counter((row[2], row[3]) for row in expected)
+    ids = sha256("".join(row[0] for row in expected).encode()).digest()
+    amounts = sha256(b"".join(row[4].to_bytes(8, "little") for row in expected)).digest()
+    assert totals.digest() == whole.digest() == sha256(ids + amounts).hexdigest()
 
 
 def test_totals_do_not_overflow():

@@ -1,0 +1,78 @@
+"""Outside facts about players that decided grants, as Arrow tables: what is sealed, and what computing is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from leaderboard.errors import InputError
+from rewards.table import RewardTable
+
+#: name -> the columns beside ``player_id``. Each name is a file under ``facts/``.
+KINDS: Mapping[str, tuple[tuple[str, Any], ...]] = {
+    "excluded": (("reason", pa.string()), ("source", pa.string())),
+    "eligible": (),
+    "matches": (("matches", pa.int64()),),
+    "leagues": (("league", pa.string()),),
+    "previous": (("rank", pa.int64()),),
+}
+
+
+def schema(name: str, *, binary: bool = False) -> pa.Schema:
+    """Return the columns of a kind of fact, none of them null; ``player_id`` is binary on boards with such ids."""
+    columns = (("player_id", pa.binary() if binary else pa.string()), *KINDS[name])
+    return pa.schema([pa.field(column, kind, nullable=False) for column, kind in columns])
+
+
+def needed(table: RewardTable) -> tuple[str, ...]:
+    """Return the names of the facts without which ``table`` cannot be applied, sorted."""
+    wanted = {
+        "excluded": bool(table.exclude),
+        "eligible": table.eligible is not None and bool(table.eligible.given),
+        "matches": table.eligible is not None and table.eligible.min_matches is not None,
+        "leagues": table.leagues is not None,
+        "previous": table.uses_previous,
+    }
+    return tuple(sorted(name for name, is_wanted in wanted.items() if is_wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts by name, a row a player, in the columns of ``schema``.
+
+    ``excluded``: who is granted nothing, and why. ``eligible``: everyone whom the table's source lists. ``matches``:
+    how many results of each player counted. ``leagues``: who is in which. ``previous``: ranks in the season before, of
+    the players whom a rule can ask for. Exclusions may come without the table asking for any: a correction's.
+    """
+
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    def check(self, table: RewardTable) -> None:
+        """Raise InputError for a fact that ``table`` needs and that is missing, or of an unknown name."""
+        missing = [name for name in needed(table) if name not in self.tables]
+        unknown = [name for name in self.tables if name not in KINDS]
+        if missing or unknown:
+            raise InputError(
+                "these are not the facts that the reward table needs",
+                detail=f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}",
+            )
+
+    def get(self, name: str) -> pa.Table | None:
+        return self.tables.get(name)
+
+    def excluding(self, players: Iterable[bytes], reason: str, source: str, *, binary: bool) -> Facts:
+        """Return the facts with more players excluded; who was excluded before keeps the first reason."""
+        wanted = schema("excluded", binary=binary)
+        before = self.get("excluded")
+        known = set() if before is None else set(before["player_id"].cast(pa.binary()).to_pylist())
+        more = [player for player in dict.fromkeys(players) if player not in known]
+        columns = [pa.array(more, pa.binary()).cast(wanted.field("player_id").type)]
+        columns += [pa.array([text] * len(more), pa.string()) for text in (reason, source)]
+        added = pa.table(columns, schema=wanted)
+        return Facts({**self.tables, "excluded": added if before is None else pa.concat_tables([before, added])})
+
+
+NO_FACTS = Facts()
