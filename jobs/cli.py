@@ -21,6 +21,7 @@ from jobs.commands import (
     demo,
     levers,
     results,
+    rewards,
     running,
     season,
     servers,
@@ -54,6 +55,7 @@ app.command()(boards.rank)
 app.command()(boards.around)
 app.add_typer(season.season, name="season")
 app.add_typer(results.results, name="results")
+app.add_typer(rewards.rewards, name="rewards")
 app.add_typer(archive.archive, name="archive")
 app.add_typer(configuration.config, name="config")
 app.add_typer(servers.db, name="db")

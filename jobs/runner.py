@@ -27,8 +27,8 @@ from ledger import journal, leases, pausing, seasons
 from ledger.leases import Heartbeat, Lease
 from live.fence import raise_fence, withdraw_fence
 
-#: The steps that wait for a time; what they look at is the season alone.
-MAY_WAIT = frozenset({Step.OPEN, Step.CLOSE, Step.FREEZE, Step.CLEAN})
+#: The steps that wait for a time; what they look at is in the ledger alone.
+MAY_WAIT = frozenset({Step.OPEN, Step.CLOSE, Step.FREEZE, Step.DELIVER, Step.CLEAN})
 
 
 #: What no run can get over: a person must look.
@@ -201,6 +201,9 @@ class _Running:
             if isinstance(verdict, Held):
                 raise SeasonHeldError(verdict.reason, detail=verdict.detail, hint=verdict.hint)
             done = job.act(_acting(work, self.lease), facts)
+            if isinstance(done, Wait):
+                self.observer.waiting(season, step, done)
+                return done
             seconds = time.monotonic() - begun
             self._record(season, step, done, seconds)
         except FinaleError as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 from jobs import identity, runner
 from jobs.closing import goes_on_by_hand
+from jobs.delivering import deliver_owed
 from jobs.pool import Pool
 from jobs.projection import apply_pending
 from jobs.returned import returned_keys
@@ -92,7 +93,15 @@ def tick_board(outside: Outside, name: str, now: datetime, who: str, observer: O
         if outside.working.stop.is_set():
             break
         found.append(_season(outside, season, now, who, observer))
-    return _told(found)
+    return _told([*found, *_owed(outside, name, who)])
+
+
+def _owed(outside: Outside, name: str, who: str) -> list[Ticked]:
+    """Send the grants that seasons past their deliver step still owe."""
+    try:
+        return [Ticked(season.name, error=error) for season, error in deliver_owed(outside, name, who=who)]
+    except FinaleError as error:
+        return [Ticked(name, error=error)]
 
 
 def _told(found: list[Ticked]) -> list[Ticked]:

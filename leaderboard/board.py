@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from leaderboard import keys
 from leaderboard.calendar_rule import Calendar
+from leaderboard.delivery import Delivery
 from leaderboard.errors import ConfigError
 from leaderboard.fields import Attribute, Duration, Strict, named
 from leaderboard.shards import Layout, Shards, cut_fault, layout_of, shards_of
@@ -40,6 +41,7 @@ class Board(Strict):
     keep_live: Duration = timedelta(days=7)
     cleanup: Literal["unlink", "expire"] = "unlink"
     rewards: str | None = None
+    deliver: Delivery = Delivery()
     ahead: int = Field(default=2, ge=0, le=100)
 
     @model_validator(mode="before")

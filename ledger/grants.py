@@ -81,22 +81,6 @@ def _fill(database: Database, key: int, batches: Iterable[pa.RecordBatch]) -> No
     database.run(sql.SQL("alter table finale.grants attach partition {} for values in ({})").format(table, number))
 
 
-def deliver(database: Database, lease: Lease, mode: str) -> int:
-    """Make the season's grants readable by the game in ``finale.payable`` and return how many there are; repeatable."""
-    with database.transaction():
-        leases.check(database, lease)
-        database.rows("grants.deliver", {"key": lease.key, "mode": mode})
-        row = database.row("grants.delivery", {"key": lease.key})
-        assert row is not None
-        return int(row["grants"])
-
-
-def delivered(database: Database, key: int) -> int | None:
-    """Return how many grants were delivered, None if the season's delivery has not been recorded."""
-    row = database.row("grants.delivery", {"key": key})
-    return int(row["grants"]) if row else None
-
-
 def tiers(database: Database, key: int) -> list[Mapping[str, Any]]:
     """Return rule, item, number of grants and their amount together, by the first position each rule pays."""
     return [{**row, "amount": int(row["amount"])} for row in database.rows("grants.tiers", {"key": key})]

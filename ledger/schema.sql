@@ -198,20 +198,70 @@ create table finale.grants (
     primary key (season_id, grant_id)
 ) partition by list (season_id);
 
-create table finale.delivery (
-    season_id    int primary key,
-    mode         text collate "C" not null,
-    grants       bigint not null,
-    delivered_at timestamptz not null default clock_timestamp()
+-- What a correction changed: signed amounts, beside the grants, which stay as they were.
+create table finale.correction_grants (
+    season_id  int not null,
+    correction int not null check (correction > 0),
+    grant_id   uuid not null,
+    player_id  bytea not null,
+    rule       text collate "C" not null,
+    item       text collate "C" not null,
+    amount     bigint not null check (amount <> 0),
+    position   bigint not null,
+    rank       bigint not null,
+    primary key (season_id, correction, grant_id)
 );
 
--- What a game reads and pays: only grants of seasons whose delivery has been recorded.
+-- How a season's grants (correction 0), and those of each correction, reach the game, and since when all have.
+-- A target that answers nothing usable is left alone until paused_until.
+create table finale.delivery (
+    season_id    int not null,
+    mode         text collate "C" not null,
+    grants       bigint not null,
+    delivered_at timestamptz,
+    correction   int not null default 0,
+    planned_at   timestamptz not null default clock_timestamp(),
+    failures     int not null default 0,
+    paused_until timestamptz,
+    primary key (season_id, correction)
+);
+create index delivery_open on finale.delivery (season_id) where delivered_at is null;
+
+-- Grants on their way to a webhook or a stream, one row each. A deliverer claims a batch for a while; only the claim
+-- that a row has may settle it. The mark is where a stream ended before the grant was first sent.
+create sequence finale.outbox_claim;
+create table finale.outbox (
+    season_id     int not null,
+    correction    int not null,
+    grant_id      uuid not null,
+    state         text collate "C" not null default 'waiting' check (state in ('waiting', 'acknowledged', 'dead')),
+    attempts      int not null default 0,
+    due_at        timestamptz not null default clock_timestamp(),
+    claim         bigint,
+    holder        text,
+    claimed_until timestamptz,
+    mark          text,
+    reason        text,
+    settled_at    timestamptz,
+    primary key (season_id, correction, grant_id)
+);
+create index outbox_waiting on finale.outbox (season_id, due_at, correction, grant_id) where state = 'waiting';
+
+-- What a game reads and pays: only what has been delivered. Corrections have signed amounts.
 create view finale.payable as
-    select s.board, s.season, g.grant_id, g.player_id, g.rule, g.item, g.amount, g.position, g.rank, d.delivered_at
-    from finale.grants g
+    select s.board, s.season, g.grant_id, g.player_id, g.rule, g.item, g.amount, g.position, g.rank, d.delivered_at,
+           d.correction
+    from finale.delivery d
     join finale.season s using (season_id)
-    join finale.delivery d using (season_id)
-    where d.mode = 'table';
+    join finale.grants g using (season_id)
+    where d.mode = 'table' and d.correction = 0 and d.delivered_at is not null
+    union all
+    select s.board, s.season, g.grant_id, g.player_id, g.rule, g.item, g.amount, g.position, g.rank, d.delivered_at,
+           d.correction
+    from finale.delivery d
+    join finale.season s using (season_id)
+    join finale.correction_grants g using (season_id, correction)
+    where d.mode = 'table' and d.delivered_at is not null;
 
 -- The bucket of a player, 0..63: stable across versions of PostgreSQL, unlike its own hash functions.
 create function finale.bucket_of(player_id bytea) returns smallint

@@ -1,18 +1,27 @@
-"""Deliver: the grants become readable by the game, in the table ``finale.payable`` (I5)."""
+"""Deliver (I5): the grants reach the game, by the table ``finale.payable``, a webhook or a stream.
+
+Delivered means acknowledged, or given up as a dead letter, which a person is told of and does not block cleaning. What
+is due at a later time is waited for by later runs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
+from jobs import delivering
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Verdict
+from jobs.verdicts import Act, Done, Verdict, Wait
 from leaderboard.states import Step
-from ledger import grants
+from ledger import leases, outbox
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     grants: int
+    mode: str
+    now: datetime
+    paused_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +29,41 @@ class Deliver:
     step: Step = Step.DELIVER
 
     def look(self, work: Work) -> Facts:
-        return Facts(int(work.results[Step.REWARD]["grants"]))
+        database, key = work.outside.database, work.season.key
+        planned = next((one for one in outbox.planned(database, key) if one.correction == 0), None)
+        return Facts(
+            int(work.results[Step.REWARD]["grants"]),
+            planned.mode if planned else delivering.delivery_of(work.outside, work.season).to,
+            work.now,
+            outbox.paused(database, key)[0],
+        )
 
     def plan(self, facts: Facts) -> Verdict:
-        return Act(f"make {facts.grants:,} grants readable in finale.payable")
+        if facts.mode == "table":
+            return Act(f"make {facts.grants:,} grants readable in finale.payable")
+        if facts.paused_until is not None and facts.paused_until > facts.now:
+            return Wait(facts.paused_until, f"the {facts.mode} has not taken all grants; the next try is due")
+        return Act(f"send {facts.grants:,} grants by {facts.mode}")
 
-    def act(self, work: Acting, facts: Facts) -> Done:
-        delivered = grants.deliver(work.outside.database, work.lease, "table")
-        return Done({"mode": "table", "grants": delivered}, f"{delivered:,} grants readable in finale.payable")
+    def act(self, work: Acting, facts: Facts) -> Done | Wait:
+        database = work.outside.database
+        planned = outbox.plan(database, work.lease, facts.mode)
+        if planned.mode == "table":
+            done = f"{planned.grants:,} grants readable in finale.payable"
+            return Done({"mode": planned.mode, "grants": planned.grants}, done)
+        later = delivering.deliver(
+            work.outside,
+            work.season,
+            who=work.who,
+            still=lambda: leases.check(database, work.lease),
+            progress=work.progress,
+        )
+        if later is not None:
+            return Wait(later.until, f"{later.grants:,} grants wait; {later.why}")
+        acknowledged, dead = outbox.settled(database, work.season.key)
+        name = f"{work.season.board.name} {work.season.id}"
+        return Done(
+            {"mode": planned.mode, "grants": planned.grants, "acknowledged": acknowledged, "dead": dead},
+            f"{acknowledged:,} grants acknowledged by {planned.mode}, {dead:,} dead letters",
+            warnings=(f"{dead:,} grants were not taken: finale rewards status {name}, then retry",) if dead else (),
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from jobs.verdicts import Done, Verdict
+from jobs.verdicts import Done, Verdict, Wait
 from jobs.wiring import Outside
 from leaderboard.season import Season
 from leaderboard.states import Step
@@ -52,10 +52,13 @@ class Acting(Work):
 
 
 class StepJob(Protocol[F]):
-    """One step. ``look`` only reads; ``plan`` is pure; ``act`` has one effect that is safe to repeat."""
+    """One step. ``look`` only reads; ``plan`` is pure; ``act`` has one effect that is safe to repeat.
+
+    ``act`` may find that the rest of it is due later: it then returns a Wait, and the next run goes on.
+    """
 
     @property
     def step(self) -> Step: ...
     def look(self, work: Work) -> F: ...
     def plan(self, facts: F) -> Verdict: ...
-    def act(self, work: Acting, facts: F) -> Done: ...
+    def act(self, work: Acting, facts: F) -> Done | Wait: ...

@@ -15,11 +15,3 @@ from finale.grants where season_id = %(key)s group by rule, item order by first,
 
 -- name: players
 select count(distinct player_id) as players, count(*) as rows from finale.grants where season_id = %(key)s;
-
--- name: deliver
-insert into finale.delivery (season_id, mode, grants)
-select %(key)s, %(mode)s, count(*) from finale.grants where season_id = %(key)s
-on conflict (season_id) do nothing;
-
--- name: delivery
-select mode, grants, delivered_at from finale.delivery where season_id = %(key)s;

@@ -34,7 +34,10 @@ _QUERIES = {
     "grants": "select * from finale.grants order by season_id, grant_id",
     "payable": "select board, season, grant_id, player_id, rule, item, amount, position, rank from finale.payable"
     " order by grant_id",
-    "delivered": "select season_id, mode, grants from finale.delivery order by season_id",
+    "delivered": "select season_id, correction, mode, grants, delivered_at is not null as delivered"
+    " from finale.delivery order by season_id, correction",
+    "outbox": "select state, count(*) as grants from finale.outbox group by state order by state",
+    "corrections": "select * from finale.correction_grants order by season_id, correction, grant_id",
     "blocking": "select season_id, holder from finale.lease where expires_at > clock_timestamp()",
     "relations": "select relname::text from pg_class where relnamespace = 'finale'::regnamespace order by relname",
 }
@@ -134,6 +137,8 @@ def _keys(redis_url: str) -> dict[bytes, Any]:
                 found[key] = "there"
             elif client.type(key) == b"zset":
                 found[key] = client.zrange(key, 0, -1, withscores=True)
+            elif client.type(key) == b"stream":
+                found[key] = sorted(sorted(entry.items()) for _, entry in client.xrange(key))
             else:
                 found[key] = client.get(key)
         return found

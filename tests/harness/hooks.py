@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobs.runner import _Running
-from tests.harness import redis_hooks, sql_hooks, store_hooks
+from tests.harness import http_hooks, redis_hooks, sql_hooks, store_hooks
 from tests.harness.calls import BETWEEN, Calls
 
 
@@ -15,6 +15,7 @@ def install(calls: Calls, store: str) -> None:
     redis_hooks.install(calls)
     sql_hooks.install(calls)
     store_hooks.install(calls, store)
+    http_hooks.install(calls)
 
 
 def _hook_steps(calls: Calls) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Kind = Literal["redis", "postgres", "adbc", "store"]
+Kind = Literal["redis", "postgres", "adbc", "store", "http"]
 Deed = Literal["kill", "fail", "timeout", "pause"]
 
 

@@ -16,7 +16,7 @@ from live import scripts
 from tests.harness.calls import Calls, Fate
 from tests.harness.plan import Deed
 
-_SCRIPTS = ("apply", "claim", "current", "fence", "window", "withdraw", "withdraw_fence")
+_SCRIPTS = ("apply", "claim", "current", "fence", "stream", "window", "withdraw", "withdraw_fence")
 
 
 class _Sent:
@@ -110,8 +110,11 @@ def _command_text(packed: Any, digests: dict[str, str]) -> str:
     words = [line.decode(errors="backslashreplace") for line in data[:400].split(b"\r\n")[2::2]]
     if words[0] == "EVALSHA":
         words[1] = digests[words[1]]
+        words = words[:4] if words[1] == "stream" else words  # what follows are ids of entries, which are times
     elif words[0] == "ZRANGE":
         words = words[:2]  # where a page ends depends on how busy the server is
+    elif words[0] == "XRANGE":
+        words = words[:2]  # ids of entries are times
     elif words[0] == "EVAL":
         words = [words[0], "a script"]
     return " ".join(words[:5])[:120]

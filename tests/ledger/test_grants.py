@@ -11,7 +11,7 @@ import pytest
 
 from leaderboard.errors import ArchiveMismatchError, FinaleError, LeaseLostError
 from leaderboard.season import Season
-from ledger import grants
+from ledger import grants, outbox
 from ledger.database import Database
 from ledger.grants import Loaded
 from ledger.leases import Lease
@@ -121,17 +121,17 @@ def test_i9_an_old_fence_loads_and_delivers_nothing(database: Database, sealed: 
     with pytest.raises(LeaseLostError):
         grants.load(database, lease, [_batch(3)], Loaded(3, {"gems": 300}))
     with pytest.raises(LeaseLostError):
-        grants.deliver(database, lease, "table")
-    assert grants.loaded(database, season.key) is None and grants.delivered(database, season.key) is None
+        outbox.plan(database, lease, "table")
+    assert grants.loaded(database, season.key) is None and outbox.delivered(database, season.key) is None
 
 
 def test_the_game_sees_grants_only_once_delivered(database: Database, sealed: tuple[Season, Lease]) -> None:
     season, lease = sealed
     grants.load(database, lease, [_batch(3)], Loaded(3, {"gems": 300}))
-    assert count(database, "payable") == 0 and grants.delivered(database, season.key) is None
-    assert grants.deliver(database, lease, "table") == 3
-    assert grants.deliver(database, lease, "table") == 3
-    assert count(database, "delivery") == 1 and grants.delivered(database, season.key) == 3
+    assert count(database, "payable") == 0 and outbox.delivered(database, season.key) is None
+    assert outbox.plan(database, lease, "table").grants == 3
+    assert outbox.plan(database, lease, "table").grants == 3
+    assert count(database, "delivery") == 1 and outbox.delivered(database, season.key) == 3
     [row] = database.run(b"select board, season, amount, position from finale.payable where player_id = 'p2'")
     assert row == {"board": "goals", "season": "s2021", "amount": 100, "position": 2}
 
@@ -141,7 +141,7 @@ def test_a_season_without_grants_is_loaded_and_delivered(database: Database, sea
     season, lease = sealed
     assert grants.load(database, lease, [], Loaded(0, {})) == Loaded(0, {})
     assert grants.loaded(database, season.key) == Loaded(0, {})
-    assert grants.deliver(database, lease, "table") == 0
+    assert outbox.plan(database, lease, "table").grants == 0
     assert grants.tiers(database, season.key) == []
 
 
