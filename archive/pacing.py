@@ -20,11 +20,13 @@ class Pacer:
 
     A server that is busy with other commands, and a network that is, only ever make a page look dearer than it is.
     So the cheapest of the last few tells what a row costs the server. ``most`` bounds the rows, ``budget`` the time in
-    which the server, busy with a page, serves nobody else; a page's bytes are bounded by the width of the rows before.
+    which the server, busy with a page, serves nobody else; a page's bytes are bounded, by ``size``, through the width
+    of the rows before.
     """
 
-    def __init__(self, most: int, budget: timedelta) -> None:
+    def __init__(self, most: int, budget: timedelta, size: int = PAGE_BYTES) -> None:
         self._most = most
+        self._size = size
         self._budget = budget.total_seconds()
         self._costs: deque[float] = deque(maxlen=_REMEMBERED)
         self._unmeasured = _UNMEASURED
@@ -34,7 +36,7 @@ class Pacer:
     @property
     def rows(self) -> int:
         """How many rows to ask for next, at least one."""
-        return max(1, min(self._rows, int(PAGE_BYTES / self._width)))
+        return max(1, min(self._rows, int(self._size / self._width)))
 
     @property
     def measure(self) -> bool:

@@ -25,8 +25,8 @@ _NOT_NOW = {
     "EXECABORT": ("discarded the transaction", "nothing was changed; run again"),
 }
 _RIGHTS = (
-    "allow the user CLIENT|ID, ROLE, INFO, WATCH, MULTI, EXEC, TYPE, ZCARD, ZRANGE and, for cleaning, "
-    "GET, EXISTS, UNLINK, RENAMENX, EXPIRE, PERSIST, WAIT and EVAL, on the board's keys"
+    "allow the user CLIENT|ID, ROLE, INFO, WATCH, MULTI, EXEC, TYPE, ZCARD, ZRANGE, for boards with shards ZCOUNT and "
+    "ZSCORE, and, for cleaning, GET, EXISTS, UNLINK, RENAMENX, EXPIRE, PERSIST, WAIT and EVAL, on the board's keys"
 )
 _EXEC_DENIED = "permissions to run the 'exec' command"  # told as a transaction that was discarded
 

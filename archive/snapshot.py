@@ -1,4 +1,4 @@
-"""A live key as it was at one instant (I3), staged as parts that may still be thrown away."""
+"""A season's live keys as they were at one instant (I3), staged as parts that may still be thrown away."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from itertools import count
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
-from archive.columns import Page, joined
-from archive.drain import pages
+from archive.duplicates import check_once
+from archive.instant import Connect, Instant, joined_blocks
 from archive.layout import staging_dir
+from archive.merge import Block
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS
 from archive.parts import PART_ROWS, PartCutter
 from archive.proof import DisturbedError, ProofConnection
@@ -44,15 +45,24 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a snapshot is taken of: a season's live key, its board as fixed when the season opened, and its bounds."""
+    """What a snapshot is taken of: a season's live key, its board as fixed when the season opened, and its bounds.
+
+    Of a board with shards, ``key`` is what a person is shown for all of them, and ``shards`` are their names.
+    """
 
     board: Board
     bounds: Bounds
     key: str
+    shards: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The sorted sets that are read."""
+        return self.shards or (self.key,)
 
 
 def take(
-    connect: Callable[[], ProofConnection],
+    connect: Connect,
     source: Source,
     store: Store,
     *,
@@ -64,35 +74,39 @@ def take(
     pause: Callable[[float], None] = time.sleep,
     progress: Callable[[int, int], None] | None = None,
 ) -> Snapshot:
-    """Read the live key at one instant and stage it as parts, put once each, side by side, while it is being read.
+    """Read the live keys at one instant and stage them as one standing: parts, put once each while they are read.
 
     ``attempt`` names the staging folder of the 1st, 2nd, … try; names may never come twice. A try during which somebody
     wrote is thrown away with what it staged, and repeated on a new connection after ``pause`` (given seconds, growing);
-    ``progress`` is told rows read and rows in all after each page. A missing key gives no rows: only the caller, who
+    ``progress`` is told rows read and rows in all after each block. A missing key gives no rows: only the caller, who
     knows the ledger, can tell an empty season from a lost one. A server that is out of memory and refuses the proof is
     read once more, and proved by a transaction of no commands.
 
     Raises SnapshotDisturbedError after ``tries`` disturbed tries, ForeignMemberError for a row that the board cannot
-    have written, and what the proof connection and the store raise; whatever it is, nothing but staging was written.
+    have written, DoublePlayerError for a player in two shards, and what the proof connection and the store raise;
+    whatever it is, nothing but staging was written.
     """
     numbers = count(1)
 
     def once(prove: Callable[[ProofConnection], object] = ProofConnection.exec) -> Snapshot:
         number = next(numbers)
         name = attempt(number)
-        with Uploads(store, staging_dir(source.board.name, source.bounds.id, name)) as uploads:
-            with connect() as proof:
-                total = proof.watch(source.key).rows.get(source.key)
-                live = pages(
-                    proof,
-                    source.key,
-                    descending=source.board.descending,
-                    page_rows=page_rows,
-                    page_budget=page_budget,
-                )
-                standing = _stage(proof, live, total or 0, source, uploads, part_rows, progress, prove)
+        folder = staging_dir(source.board.name, source.bounds.id, name)
+        with Uploads(store, folder) as uploads:
+            with Instant(connect, source.keys) as instant:
+                standing = _stage(instant, source, uploads, blocks(instant), part_rows, progress, prove)
+                existed = instant.existed
             parts = uploads.finish()
-        return Snapshot(standing.facts(name, parts), total is not None, number - 1)
+            facts = standing.facts(name, parts, instant.key_facts(standing.digest))
+            if len(source.keys) > 1:
+                check_once(connect, source.keys, store, folder, parts)
+        return Snapshot(facts, existed, number - 1)
+
+    def blocks(instant: Instant) -> Iterable[Block]:
+        board = source.board
+        return instant.blocks(
+            descending=board.descending, cuts=board.layout.cuts, page_rows=page_rows, page_budget=page_budget
+        )
 
     def once_even_crowded() -> Snapshot:
         try:
@@ -118,36 +132,36 @@ def take(
 
 
 def _stage(
-    proof: ProofConnection,
-    live: Iterable[Page],
-    total: int,
+    instant: Instant,
     source: Source,
     uploads: Uploads,
+    blocks: Iterable[Block],
     part_rows: int,
     progress: Callable[[int, int], None] | None,
     prove: Callable[[ProofConnection], object],
 ) -> Standing:
-    """Return the standing of the ``live`` pages, ``total`` rows, once they are proved and given to ``uploads``."""
-    standing = Standing(source.board, source.bounds, source.key)
+    """Return the standing of all ``blocks``, once they are proved and given to ``uploads``."""
+    standing = Standing(source.board, source.bounds, source.keys)
     cutter = PartCutter(standing.schema, part_rows)
-    rows = 0
-    waiting: list[Page] = []
-    for page in live:
-        rows += len(page)
-        waiting.append(page)
+    rows, total = 0, sum(instant.rows)
+    waiting: list[Block] = []
+    for block in blocks:
+        rows += len(block)
+        waiting.append(block)
         if progress:
             progress(rows, total)
         if rows == total:
             # At once: whatever is still to be encoded and put must not keep the window open.
-            prove(proof)
-        if rows == total or _is_block(waiting):
-            uploads.put(cutter.add(standing.add(joined(waiting))))
+            instant.prove(prove)
+        if rows == total or _is_full(waiting):
+            uploads.put(cutter.add(standing.add(joined_blocks(waiting))))
             waiting.clear()
     if not total:
-        prove(proof)
+        instant.prove(prove)
     uploads.put(cutter.finish())
     return standing
 
 
-def _is_block(waiting: list[Page]) -> bool:
-    return sum(map(len, waiting)) >= _BLOCK_ROWS or sum(page.members.nbytes for page in waiting) >= _BLOCK_BYTES
+def _is_full(waiting: list[Block]) -> bool:
+    size = sum(block.page.members.nbytes for block in waiting)
+    return sum(map(len, waiting)) >= _BLOCK_ROWS or size >= _BLOCK_BYTES

@@ -1,15 +1,15 @@
-"""Pages of a live key turned into rows of standings, and the facts of them that the seal will tell."""
+"""Pages of live keys turned into rows of standings, and the facts of them that the seal will tell."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from archive.columns import Page, as_arrow
+from archive.columns import as_arrow
 from archive.digest import StandingDigest, exact_sum
+from archive.merge import Block
 from archive.parts import Part, standings_schema
 from archive.seal import KeyFacts, StandingFacts
 from leaderboard.board import Board
@@ -24,12 +24,12 @@ class ForeignMemberError(SeasonHeldError):
 
 
 class Standing:
-    """The standing of one live key, built page after page in board order."""
+    """The standing of a season's live keys, built block after block in board order."""
 
-    def __init__(self, board: Board, bounds: Bounds, key: str) -> None:
+    def __init__(self, board: Board, bounds: Bounds, keys: Sequence[str]) -> None:
         self.schema = standings_schema(binary=board.member == "binary", fraction=board.points == "fraction")
         self._board = board
-        self._key = key
+        self._keys = keys
         self._codec = codec_for(board, bounds)
         self._ranker = Ranker(shared=board.ties.by != "member")
         self._digest = StandingDigest()
@@ -37,14 +37,20 @@ class Standing:
         self._first: float | None = None
         self._last: float | None = None
 
-    def add(self, page: Page) -> Any:
+    @property
+    def digest(self) -> str:
+        """The digest of all rows so far."""
+        return self._digest.hexdigest()
+
+    def add(self, block: Block) -> Any:
         """Return the next rows as a record batch of :attr:`schema`.
 
         Raises ForeignMemberError, with its position, for a member that is not UTF-8 on a text board and for a score
         that the board's codec cannot have written.
         """
-        names = page.members if self._board.member == "binary" else self._text(page)
-        points, reached_at = self._decoded(page)
+        page = block.page
+        names = page.members if self._board.member == "binary" else self._text(block)
+        points, reached_at = self._decoded(block)
         positions, ranks = self._ranker.add(page.scores)
         self._digest.update(page.members, page.scores)
         if self._board.points == "integer":
@@ -65,38 +71,39 @@ class Standing:
         ]
         return pa.record_batch(columns, schema=self.schema)
 
-    def facts(self, attempt: str, parts: tuple[Part, ...]) -> StandingFacts:
-        """Return what a seal tells of all rows so far, staged by ``attempt`` as ``parts``."""
-        digest = self._digest.hexdigest()
+    def facts(self, attempt: str, parts: tuple[Part, ...], keys: tuple[KeyFacts, ...]) -> StandingFacts:
+        """Return what a seal tells of all rows so far, read from ``keys`` and staged by ``attempt`` as ``parts``."""
         return StandingFacts(
             attempt=attempt,
             rows=self._digest.rows,
-            digest=digest,
-            keys=(KeyFacts(self._key, self._digest.rows, digest),),
+            digest=self.digest,
+            keys=keys,
             points_sum=self._points_sum if self._board.points == "integer" else None,
             first_score=self._first,
             last_score=self._last,
             parts=parts,
         )
 
-    def _text(self, page: Page) -> Any:
+    def _text(self, block: Block) -> Any:
+        members = block.page.members
         try:
-            return page.members.cast(pa.string())
+            return members.cast(pa.string())
         except pa.ArrowInvalid:
-            at = next(index for index, member in enumerate(page.members.to_pylist()) if not _is_text(member))
+            at = next(index for index, member in enumerate(members.to_pylist()) if not _is_text(member))
         raise ForeignMemberError(
-            f"{self._place(page, at)} is not UTF-8",
+            f"{self._place(block, at)} is not UTF-8",
             detail=f'board {self._board.name} has member = "text"',
             hint="remove or rename that member; a season keeps the kind of member it opened with",
         )
 
-    def _decoded(self, page: Page) -> tuple[Any, Any]:
+    def _decoded(self, block: Block) -> tuple[Any, Any]:
+        scores = block.page.scores
         try:
-            return self._codec.decode_array(page.scores)
+            return self._codec.decode_array(scores)
         except InputError as error:
-            at = next(index for index, score in enumerate(page.scores.tolist()) if not self._is_own(score))
+            at = next(index for index, score in enumerate(scores.tolist()) if not self._is_own(score))
             raise ForeignMemberError(
-                f"{self._place(page, at)} has a score that board {self._board.name} cannot have written",
+                f"{self._place(block, at)} has a score that board {self._board.name} cannot have written",
                 detail=error.message,
                 hint="find what else writes to this key, and correct or remove the member",
             ) from None
@@ -108,14 +115,10 @@ class Standing:
             return False
         return True
 
-    def _place(self, page: Page, at: int) -> str:
-        member = page.members[at].as_py().decode(errors="backslashreplace")
-        position, score = self._ranker.rows + at + 1, float(page.scores[at])
-        return f"{self._key}: member '{member}' at position {position:,} (score {score!r})"
-
-
-def _times(reached_at: NDArray[np.int64] | None, rows: int, kind: Any) -> Any:
-    return pa.nulls(rows, kind) if reached_at is None else as_arrow(reached_at, kind)
+    def _place(self, block: Block, at: int) -> str:
+        member = block.page.members[at].as_py().decode(errors="backslashreplace")
+        position, score = self._ranker.rows + at + 1, float(block.page.scores[at])
+        return f"{self._keys[int(block.origins[at])]}: member '{member}' at position {position:,} (score {score!r})"
 
 
 def _is_text(member: bytes) -> bool:

@@ -124,7 +124,9 @@ def finale(path: Path, folder: Path, days: int) -> Callable[[], int]:
     source = Source(BOARD, season(days), KEY)
 
     def run() -> int:
-        taken = take(lambda: ProofConnection(connect), source, store, attempt=lambda number: f"bench-{number}", tries=1)
+        taken = take(
+            lambda _: ProofConnection(connect), source, store, attempt=lambda number: f"bench-{number}", tries=1
+        )
         return taken.facts.rows
 
     return run

@@ -43,6 +43,10 @@ class Outside:
         """Return what makes connections for a WATCH to the server of ``key``, none of them opened a second time."""
         return connector(self.redis, key)
 
+    def connect(self, key: str) -> ProofConnection:
+        """Return a new connection for a WATCH to the server of ``key``, which is never opened a second time."""
+        return self.connector(key)()
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:

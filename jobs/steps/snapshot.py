@@ -1,4 +1,4 @@
-"""Snapshot: the live key at one instant (I3), staged as Parquet parts."""
+"""Snapshot: the live keys at one instant (I3), staged as Parquet parts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Held, Verdict
 from leaderboard.states import Step
 from ledger import totals
-from live.board import LiveBoard
 from live.eviction import eviction
+from live.keyspace import sizes
 from live.nodes import serving
 
 
@@ -33,9 +33,8 @@ class Snapshot:
         season = work.season
         own = season.board.ledger == "own"
         players = totals.summed(work.outside.database, season.key).players if own else None
-        live = LiveBoard(work.outside.redis, season.board, season.bounds, season.standing_key)
-        exists = live.exists()
-        fate = "" if exists else renaming.undone(work.outside, season) or _fate(work, season.standing_key)
+        exists = any(sizes(work.outside.redis, season.standing_keys).values())
+        fate = "" if exists else renaming.undone(work.outside, season) or _fate(work, season.standing_keys[0])
         return Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, season.adopted, fate)
 
     def plan(self, facts: Facts) -> Verdict:
@@ -58,8 +57,10 @@ class Snapshot:
     def act(self, work: Acting, facts: Facts) -> Done:
         season, runner = work.season, work.outside.runner
         taken = snapshot.take(
-            work.outside.connector(season.standing_key),
-            snapshot.Source(season.board, season.bounds, season.standing_key),
+            work.outside.connect,
+            snapshot.Source(
+                season.board, season.bounds, season.standing_key, season.standing_keys if season.sharded else ()
+            ),
             work.outside.store,
             attempt=work.attempt,
             tries=runner.snapshot_tries,

@@ -29,10 +29,10 @@ members = st.one_of(st.sampled_from(ODD_MEMBERS), st.binary(max_size=40), st.tex
 scores = st.one_of(st.sampled_from(ODD_SCORES), st.floats(allow_nan=False), st.integers(-(2**53), 2**53).map(float))
 
 
-def connector(client: redis.Redis) -> Callable[[], ProofConnection]:
-    """Return what makes proof connections like ``client``'s."""
+def connector(client: redis.Redis) -> Callable[..., ProofConnection]:
+    """Return what makes proof connections like ``client``'s, for whatever key."""
     factory = proof_factory(client)
-    return lambda: ProofConnection(factory)
+    return lambda *_: ProofConnection(factory)
 
 
 def fill(client: redis.Redis, key: str = KEY, rows: int = 25) -> Any:

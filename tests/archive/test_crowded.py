@@ -60,15 +60,15 @@ def client(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Ite
 
 
 @pytest.fixture
-def connect(client: redis.Redis) -> Callable[[], ProofConnection]:
+def connect(client: redis.Redis) -> Callable[..., ProofConnection]:
     old: bool = client.info("server")["redis_version"].startswith("6.")
-    return lambda: (ProofConnection if old else Old)(proof_factory(client))
+    return lambda *_: (ProofConnection if old else Old)(proof_factory(client))
 
 
 class Sealed:
     """The season of 50 players as a snapshot found it."""
 
-    def __init__(self, connect: Callable[[], ProofConnection], store_url: str) -> None:
+    def __init__(self, connect: Callable[..., ProofConnection], store_url: str) -> None:
         store = open_store(store_url, {})
         taken = take(connect, Source(board(), BOUNDS, KEY), store, attempt=attempt)
         self.facts: KeyFacts = taken.facts.keys[0]
@@ -76,7 +76,7 @@ class Sealed:
 
     def remove(
         self,
-        connect: Callable[[], ProofConnection],
+        connect: Callable[..., ProofConnection],
         fence: int = 7,
         by: Callable[..., Removal] = remove,
         **options: Any,
@@ -91,7 +91,7 @@ class Sealed:
 
 
 @pytest.fixture
-def sealed(client: redis.Redis, connect: Callable[[], ProofConnection], store_url: str) -> Sealed:
+def sealed(client: redis.Redis, connect: Callable[..., ProofConnection], store_url: str) -> Sealed:
     client.hset(helper_key(KEY, "applied"), "n0", 1)
     found = Sealed(connect, store_url)
     fill_up(client)
@@ -108,7 +108,9 @@ def fill_up(client: redis.Redis) -> None:
 class Hooked:
     """Makes connections that act once, before the ``nth`` command whose words include ``word`` is sent."""
 
-    def __init__(self, connect: Callable[[], ProofConnection], word: str, act: Callable[[], Any], nth: int = 1) -> None:
+    def __init__(
+        self, connect: Callable[..., ProofConnection], word: str, act: Callable[[], Any], nth: int = 1
+    ) -> None:
         self._connect, self._word, self._act, self._left = connect, word, act, nth
 
     def __call__(self) -> ProofConnection:
@@ -127,7 +129,7 @@ class Hooked:
 
 
 def test_i3_a_snapshot_is_taken_and_proved_without_memory(
-    client: redis.Redis, connect: Callable[[], ProofConnection], store_url: str
+    client: redis.Redis, connect: Callable[..., ProofConnection], store_url: str
 ) -> None:
     """I3: where every queued command is refused, a transaction of none proves the instant."""
     fill_up(client)
@@ -141,14 +143,14 @@ def test_i3_a_snapshot_is_taken_and_proved_without_memory(
 
 
 def test_i3_a_write_during_such_a_snapshot_is_found(
-    client: redis.Redis, connect: Callable[[], ProofConnection], store_url: str
+    client: redis.Redis, connect: Callable[..., ProofConnection], store_url: str
 ) -> None:
     """I3: a removal, which a full server lets pass, disturbs each try: what was read is not kept."""
     fill_up(client)
     left = iter(range(50))
     pauses: list[float] = []
 
-    def made() -> ProofConnection:
+    def made(*_: str) -> ProofConnection:
         return Hooked(connect, "ZRANGE", lambda: client.zrem(KEY, f"p{next(left):03d}"), nth=2)()
 
     with pytest.raises(SnapshotDisturbedError):
@@ -164,7 +166,7 @@ def test_i3_a_write_during_such_a_snapshot_is_found(
 
 
 def test_i1_a_key_proved_equal_goes_with_its_helpers(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
 ) -> None:
     """I1, C23: the transaction is refused; under a private name the key is proved equal and unlinked, and no DEL."""
     with pytest.raises(CrowdedError):
@@ -177,7 +179,7 @@ def test_i1_a_key_proved_equal_goes_with_its_helpers(
 
 
 def test_c13_with_expiry_the_content_waits_for_its_end(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
 ) -> None:
     """C13, C24: only what was proved gets a time to live, under the private name for that."""
     before = plain_rows(client)
@@ -187,7 +189,7 @@ def test_c13_with_expiry_the_content_waits_for_its_end(
 
 
 def test_c13_a_name_to_expire_under_that_is_taken_gives_the_key_back(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
 ) -> None:
     """C13: nothing is overwritten; the board has its name again."""
     client.config_set("maxmemory", 0)
@@ -199,7 +201,7 @@ def test_c13_a_name_to_expire_under_that_is_taken_gives_the_key_back(
 
 
 def test_i1_a_key_that_differs_is_given_back(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
 ) -> None:
     """I1: the player that differs is named, and the live key has its name again."""
     client.zrem(KEY, "p007")
@@ -210,7 +212,7 @@ def test_i1_a_key_that_differs_is_given_back(
 
 @pytest.mark.parametrize("word", ["ZRANGE", "MULTI"])
 def test_i1_a_write_to_the_private_name_in_the_middle_is_found(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed, word: str
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed, word: str
 ) -> None:
     """I1: even a write to the name that nobody should know, up to the proof, keeps the key from being removed."""
     hooked = Hooked(connect, word, lambda: client.zrem(LEAVING, "p000"), nth=2 if word == "ZRANGE" else 1)
@@ -221,7 +223,7 @@ def test_i1_a_write_to_the_private_name_in_the_middle_is_found(
 
 
 def test_i8_what_was_broken_off_under_the_private_name_is_taken_up(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
 ) -> None:
     """I8, I1: killed between the rename and the removal, the next run goes on there, with or without memory."""
     client.rename(KEY, LEAVING)
@@ -233,7 +235,7 @@ def test_i8_what_was_broken_off_under_the_private_name_is_taken_up(
 
 
 def test_i1_content_under_both_names_is_left_for_a_person(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
 ) -> None:
     """I1, C13: somebody has written to the live name meanwhile: neither is removed, and the hint says what to do."""
     client.config_set("maxmemory", 0)
@@ -248,7 +250,7 @@ def test_i1_content_under_both_names_is_left_for_a_person(
 
 @pytest.mark.parametrize("word", ["EXISTS', KEYS[2]", "ZRANGE", "UNLINK"])
 def test_i9_a_runner_taken_over_removes_nothing(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed, word: str
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed, word: str
 ) -> None:
     """I9: each script compares the fence in the one step in which it acts; the later runner finds the content."""
     hooked = Hooked(connect, word, lambda: raise_fence(client, KEY, 8), nth=2 if word == "ZRANGE" else 1)
@@ -259,7 +261,7 @@ def test_i9_a_runner_taken_over_removes_nothing(
 
 
 def test_i8_a_lost_answer_is_an_outcome_unknown(
-    client: redis.Redis, connect: Callable[[], ProofConnection], sealed: Sealed
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
 ) -> None:
     """I8: the removal was sent and its answer lost: told so, and the next run finds it done or does it."""
     made: list[ProofConnection] = []

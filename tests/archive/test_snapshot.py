@@ -182,7 +182,7 @@ def test_i3_a_key_that_appears_meanwhile_starts_over(client: redis.Redis, store:
             super().send(*args)
 
     taken = take(
-        lambda: Appearing(proof_factory(client)),
+        lambda _: Appearing(proof_factory(client)),
         Source(board(), BOUNDS, KEY),
         store,
         attempt=attempt,
@@ -215,7 +215,7 @@ def test_i1_a_killed_connection_ends_the_snapshot(client: redis.Redis, store: St
     fill(client, rows=50)
     made: list[ProofConnection] = []
 
-    def connect() -> ProofConnection:
+    def connect(_: str) -> ProofConnection:
         made.append(connector(client)())
         return made[-1]
 
@@ -388,7 +388,7 @@ def test_a_page_that_does_not_fit_ends_the_snapshot(client: redis.Redis, store: 
 
     made = []
 
-    def connect() -> ProofConnection:
+    def connect(_: str) -> ProofConnection:
         made.append(Shortened(proof_factory(client)))
         return made[-1]
 

@@ -52,7 +52,7 @@ def store(store_url: str) -> Store:
     return open_store(store_url, {})
 
 
-def snapshot(connect: Callable[[], ProofConnection], store: Store, attempt: str, key: str = KEY) -> list[Any]:
+def snapshot(connect: Callable[..., ProofConnection], store: Store, attempt: str, key: str = KEY) -> list[Any]:
     """Return members and scores of a snapshot's parts."""
     source = Source(board(), BOUNDS, key)
     taken = take(connect, source, store, attempt=lambda number: f"{attempt}-{number}", page_rows=1_000)
@@ -152,9 +152,9 @@ class TestCluster:
             self.connector(client, KEY)()
 
     @staticmethod
-    def connector(client: Any, key: str) -> Callable[[], ProofConnection]:
+    def connector(client: Any, key: str) -> Callable[..., ProofConnection]:
         connect = cluster_factory(client, key)
-        return lambda: ProofConnection(connect)
+        return lambda *_: ProofConnection(connect)
 
 
 @pytest.mark.slow

@@ -1,0 +1,72 @@
+"""A player who stands in two shards of a board: half moved, so that nobody can say which points are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from archive.fetch import fetch_part, open_part
+from archive.objects import Store
+from archive.parts import Part
+from archive.proof import ProofConnection
+from leaderboard.errors import SeasonHeldError
+
+_NAMED = 20
+_MEMORY = "256MB"  # beyond which DuckDB uses a temporary file
+
+
+class DoublePlayerError(SeasonHeldError):
+    """A player is in two of the season's sorted sets."""
+
+
+def check_once(
+    connect: Callable[[str], ProofConnection], keys: Sequence[str], store: Store, folder: str, parts: Sequence[Part]
+) -> None:
+    """Raise DoublePlayerError, with the first players and where each stands, unless each is staged once.
+
+    Reads the ids of all staged parts again, each part compared with its SHA-256; memory is bounded.
+    """
+    twice = _twice(store, folder, parts)
+    if not twice:
+        return
+    told = "; ".join(
+        f"{member.decode(errors='backslashreplace')!r} in {_where(connect, keys, member)}" for member in twice
+    )
+    raise DoublePlayerError(
+        f"{len(twice) if len(twice) < _NAMED else f'{_NAMED} or more'} players stand in more than one shard",
+        detail=told,
+        hint="remove each from the shard that does not have the points it should, then release the season with --again",
+    )
+
+
+def _twice(store: Store, folder: str, parts: Sequence[Part]) -> list[bytes]:
+    schema = pa.schema([pa.field("player_id", pa.binary())])
+    ids = pa.RecordBatchReader.from_batches(schema, _ids(store, folder, parts))
+    with duckdb.connect(config={"memory_limit": _MEMORY}) as connection:
+        found = connection.execute(
+            "select player_id from ids group by player_id having count(*) > 1 order by player_id limit $most",
+            {"most": _NAMED},
+        ).fetchall()
+    del ids
+    return [bytes(row[0]) for row in found]
+
+
+def _ids(store: Store, folder: str, parts: Sequence[Part]) -> Iterator[Any]:
+    for part in parts:
+        file = open_part(f"{folder}/{part.name}", part, fetch_part(store, folder, part))
+        for batch in file.iter_batches(columns=["player_id"]):
+            yield pa.record_batch([batch.column("player_id").cast(pa.binary())], names=["player_id"])
+
+
+def _where(connect: Callable[[str], ProofConnection], keys: Sequence[str], member: bytes) -> str:
+    """Return the sorted sets that have ``member`` now, with its scores, as a person is told."""
+    found = []
+    for key in keys:
+        with connect(key) as proof:
+            score = proof.command("ZSCORE", key, member)
+        if score is not None:
+            found.append(f"{key} ({float(score)!r})")
+    return " and ".join(found) or "none any more"
