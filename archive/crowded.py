@@ -7,7 +7,7 @@ its memory, because they only read, rename and remove; each compares the fence f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,11 +15,13 @@ from functools import partial
 from typing import Any
 
 from archive import removal
+from archive.changes import compare
+from archive.columns import Page
 from archive.drain import pages
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS
 from archive.proof import DisturbedError, ProofConnection
 from archive.refusals import CrowdedError
-from archive.removal import Expiry, Fence, KeyChangedError, LeavingError, Removal
+from archive.removal import Departure, Expiry, Fence, KeyChangedError, LeavingError, Removal
 from archive.seal import KeyFacts
 from leaderboard.errors import FinaleError, LeaseLostError, OutcomeUnknownError, UnavailableError
 
@@ -83,8 +85,26 @@ def remove(
             page_budget=page_budget,
         )
     except (CrowdedError, LeavingError):
-        leaving = _Leaving(connect, sealed, fence, removal.leaving_name(sealed.key))
-        return leaving.forget(drain, descending, archived, helper_keys, expiry)
+        return forget(
+            connect,
+            Departure(sealed, fence, helper_keys, expiry),
+            drain,
+            lambda proof, key: str(compare(drain(proof, key), archived(), descending=descending)),
+        )
+
+
+def forget(
+    connect: Callable[[], ProofConnection],
+    departure: Departure,
+    drain: Callable[[ProofConnection, str], Iterator[Page]],
+    told: Callable[[ProofConnection, str], str],
+) -> Removal:
+    """Forget a key whose transaction was refused for memory, or that an earlier call left under the private name.
+
+    ``told`` names what differs between the content of a key and what was sealed. Raises as :func:`remove`.
+    """
+    leaving = _Leaving(connect, departure.sealed, departure.fence, removal.leaving_name(departure.sealed.key))
+    return leaving.forget(drain, told, departure.helper_keys, departure.expiry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +118,8 @@ class _Leaving:
 
     def forget(
         self,
-        drain: Callable[..., Any],
-        descending: bool,
-        archived: Callable[[], Iterable[Any]],
+        drain: Callable[[ProofConnection, str], Iterator[Page]],
+        told: Callable[[ProofConnection, str], str],
         helper_keys: Sequence[str],
         expiry: Expiry | None,
     ) -> Removal:
@@ -111,7 +130,7 @@ class _Leaving:
                 if present:
                     proof.watch(self.name, beside=[self.fence.key])
                     removal.check_free(proof, expiry)
-                    removal.check_equal(partial(drain, proof, self.name), self.sealed, descending, archived)
+                    removal.check_equal(drain(proof, self.name), self.sealed, partial(told, proof, self.name))
                     proof.unchanged()
             except FinaleError:
                 proof.close()

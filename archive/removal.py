@@ -7,6 +7,7 @@ handed the sealed rows and digest as plain values and never looks at the store.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -84,29 +85,69 @@ def remove(
     CrowdedError where the server is out of memory and refuses the transaction, LeavingError for what it left then.
     Raises OutcomeUnknownError when the answer to EXEC was lost: call again, it looks first.
     """
-    leaving = leaving_name(sealed.key)
+    drain = partial(pages, descending=descending, page_rows=page_rows, page_budget=page_budget)
     with connect() as proof:
-        proof.watch(sealed.key, beside=[fence.key, leaving, *([expiry.name] if expiry else [])])
-        present = sealed.key in proof.watched.rows
-        check_fence(proof, fence, needed=present)
+        leaving = Departing(proof, Departure(sealed, fence, helper_keys, expiry))
+        leaving.prove(drain, lambda: str(compare(drain(proof, sealed.key), archived(), descending=descending)))
+        return leaving.execute()
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A live key that is to be forgotten: what was sealed of it, our fence beside it, and what else goes with it."""
+
+    sealed: KeyFacts
+    fence: Fence
+    helper_keys: Sequence[str]
+    expiry: Expiry | None = None
+
+
+class Departing:
+    """A live key under WATCH, which is proved to be what was sealed and then forgotten in the same transaction.
+
+    Each step raises what :func:`remove` raises.
+    """
+
+    def __init__(self, proof: ProofConnection, departure: Departure) -> None:
+        self._proof = proof
+        self._departure = departure
+        key, expiry = departure.sealed.key, departure.expiry
+        leaving = leaving_name(key)
+        proof.watch(key, beside=[departure.fence.key, leaving, *([expiry.name] if expiry else [])])
+        self.present = key in proof.watched.rows
+        check_fence(proof, departure.fence, needed=self.present)
         if proof.command("EXISTS", leaving):
-            raise LeavingError(f"{sealed.key} has been given the name {leaving}", hint="run again")
-        effects = [*(_forget(sealed.key, expiry) if present else []), *(("UNLINK", key) for key in helper_keys)]
+            raise LeavingError(f"{key} has been given the name {leaving}", hint="run again")
+
+    def prove(self, drain: Callable[[ProofConnection, str], Iterator[Page]], told: Callable[[], str]) -> None:
+        """See that the key is what was sealed; one that is gone is nothing to prove. ``told`` names what differs."""
+        sealed = self._departure.sealed
+        if not self.present:
+            return
+        with self._ours():
+            check_free(self._proof, self._departure.expiry)
+            check_equal(drain(self._proof, sealed.key), sealed, told)
+
+    def execute(self) -> Removal:
+        """Forget the key and its helpers, if nothing has changed since it was watched."""
+        departure = self._departure
+        effects = _forget(departure.sealed.key, departure.expiry) if self.present else []
+        with self._ours():
+            self._proof.exec(*effects, *(("UNLINK", key) for key in departure.helper_keys))
+        replicas, acknowledged = wait_for_replicas(self._proof)
+        if not self.present:
+            return Removal("absent", 0, replicas, acknowledged)
+        outcome: Literal["expiring", "removed"] = "expiring" if departure.expiry else "removed"
+        return Removal(outcome, departure.sealed.rows, replicas, acknowledged)
+
+    @contextmanager
+    def _ours(self) -> Iterator[None]:
+        """Raise LeaseLostError instead, where what was disturbed is our fence."""
         try:
-            if present:
-                check_free(proof, expiry)
-                live = partial(
-                    pages, proof, sealed.key, descending=descending, page_rows=page_rows, page_budget=page_budget
-                )
-                check_equal(live, sealed, descending, archived)
-            proof.exec(*effects)
+            yield
         except DisturbedError:
-            check_fence(proof, fence, needed=present)
+            check_fence(self._proof, self._departure.fence, needed=self.present)
             raise
-        replicas, acknowledged = wait_for_replicas(proof)
-    if not present:
-        return Removal("absent", 0, replicas, acknowledged)
-    return Removal("expiring" if expiry else "removed", sealed.rows, replicas, acknowledged)
 
 
 def leaving_name(key: str) -> str:
@@ -148,21 +189,20 @@ def check_free(proof: ProofConnection, expiry: Expiry | None) -> None:
         )
 
 
-def check_equal(
-    live: Callable[[], Iterator[Page]], sealed: KeyFacts, descending: bool, archived: Callable[[], Iterable[Any]]
-) -> None:
+def check_equal(live: Iterable[Page], sealed: KeyFacts, told: Callable[[], str]) -> None:
+    """Raise KeyChangedError unless the ``live`` pages are what was sealed; ``told`` names what differs."""
     digest = StandingDigest()
-    for page in live():
+    for page in live:
         digest.update(page.members, page.scores)
     if (digest.rows, digest.hexdigest()) == (sealed.rows, sealed.digest):
         return
     try:
-        told = str(compare(live(), archived(), descending=descending))
+        differs = told()
     except DisturbedError:
-        told = "it is still being written to"
+        differs = "it is still being written to"
     raise KeyChangedError(
         f"the live key {sealed.key} differs from its sealed archive and was not removed",
-        detail=f"{digest.rows:,} rows live, {sealed.rows:,} sealed; {told}",
+        detail=f"{digest.rows:,} rows live, {sealed.rows:,} sealed; {differs}",
         hint="stop what writes to it, decide what the change means, then put the key back or remove it by hand",
     )
 

@@ -52,13 +52,14 @@ def verdicts(outside: Outside, board: str | None = None) -> list[Judged]:
     asked = [season for season in every if board in (None, season.board.name)]
     now, cleaned_at = outside.database.now(), journal.finished(outside.database, Step.CLEAN)
     last = {season.key for season in strays.cleaned_keys(every).values()}
-    looked_at = [season.own_key for season in asked if season.state in (State.DELIVERED, State.CLEANED)]
-    found = kinds(outside.redis, looked_at)
+    looked_at = [season for season in asked if season.state in (State.DELIVERED, State.CLEANED)]
+    found = kinds(outside.redis, [key for season in looked_at for key in season.own_keys])
 
     def live(season: Season) -> bool | None:
         if season.state is State.CLEANED and season.key not in last:
             return False  # what is there now is another season's
-        return found[season.own_key] != "none" if season.own_key in found else None
+        there = [found[key] != "none" for key in season.own_keys if key in found]
+        return any(there) if there else None
 
     return [
         Judged(

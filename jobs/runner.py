@@ -138,13 +138,20 @@ def leased(outside: Outside, season: Season, who: str) -> Iterator[tuple[Lease, 
 
 
 def raise_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
-    """Raise the fence beside the live key; one raised too late, after a take-over, would outlive a cleaned season."""
-    raise_fence(outside.redis, season.own_key, lease.fence)
+    """Raise the fence beside each live key; one raised too late, after a take-over, would outlive a cleaned season."""
+    for key in season.own_keys:
+        raise_fence(outside.redis, key, lease.fence)
     try:
         leases.check(outside.database, lease)
     except LeaseLostError:
-        withdraw_fence(outside.redis, season.own_key, lease.fence)
+        withdraw_own_fence(outside, season, lease)
         raise
+
+
+def withdraw_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
+    """Take this lease's fence away from beside each live key; safe to repeat."""
+    for key in season.own_keys:
+        withdraw_fence(outside.redis, key, lease.fence)
 
 
 def _work(outside: Outside, season: Season, who: str, forced: bool, progress: Callable[[int, int], None]) -> Work:

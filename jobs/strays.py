@@ -56,7 +56,7 @@ def find_strays(outside: Outside, board: str | None = None) -> list[Found]:
     sets = {key for key in sorted_sets(primaries(outside.redis)) if strays.helper(key) is None}
     return [
         *_boards(outside, strays.stray_keys(sets, shapes, every)),
-        *_returned(outside, [one for one in strays.cleaned_keys(every).values() if board in (None, one.board.name)]),
+        *_returned(outside, [one for one in _cleaned(every) if board in (None, one.board.name)]),
         *_late(outside, [one for one in every if board in (None, one.board.name)]),
         *_helpers(outside, every, shapes, board),
     ]
@@ -92,13 +92,20 @@ def _is_untaken(outside: Outside, board: str, season: str, key: str) -> bool:
     return keys.live_key(outside.boards[board].key, board, season, bounds.starts_at, bounds.ends_at) == key
 
 
+def _cleaned(every: Sequence[Season]) -> list[Season]:
+    """Return the seasons whose live keys were removed, and are no other season's since."""
+    return list({season.key: season for season in strays.cleaned_keys(every).values()}.values())
+
+
 def _returned(outside: Outside, cleaned: Sequence[Season]) -> list[Found]:
-    types = kinds(outside.redis, [season.own_key for season in cleaned])
-    return [_back(outside, season, types[season.own_key]) for season in cleaned if types[season.own_key] != "none"]
+    found = kinds(outside.redis, [key for season in cleaned for key in season.own_keys])
+    back = [(season, [key for key in season.own_keys if found[key] != "none"]) for season in cleaned]
+    return [_back(outside, season, names, {found[key] for key in names}) for season, names in back if names]
 
 
-def _back(outside: Outside, season: Season, kind: str) -> Found:
+def _back(outside: Outside, season: Season, names: Sequence[str], types: set[str]) -> Found:
     by_hand = "find out what wrote it; then keep it under another name, or remove it by hand"
+    kind = next((kind for kind in sorted(types) if kind != "zset"), "zset")
     rows, told = None, f"it is a {kind}, not a sorted set"
     if kind == "zset":
         try:
@@ -108,8 +115,9 @@ def _back(outside: Outside, season: Season, kind: str) -> Found:
                 told, by_hand = "the very rows that were sealed", _again(season)
         except FinaleError as error:
             told = f"it could not be compared with the archive: {error.message}"
-    what = f"{season.name} was cleaned, and its live key is back; {told}"
-    return Found("returned", season.own_key, season.board.name, season.id, rows, what, by_hand)
+    which = "its live key is" if not season.sharded else f"{len(names)} of its {len(season.own_keys)} live keys are"
+    what = f"{season.name} was cleaned, and {which} back; {told}"
+    return Found("returned", names[0], season.board.name, season.id, rows, what, by_hand)
 
 
 def _late(outside: Outside, every: Sequence[Season]) -> list[Found]:

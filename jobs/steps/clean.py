@@ -1,14 +1,16 @@
-"""Clean: every sealed part read again, then the live key forgotten in the transaction that proved it equal (I1)."""
+"""Clean: every sealed part read again, then the live keys forgotten in the transactions that proved them equal (I1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from archive import crowded, removal
+from archive.departures import remove_all
 from archive.fetch import read_parts_checked
-from archive.removal import Removal
-from archive.seal import StandingFacts
+from archive.removal import Departure, Removal
+from archive.seal import KeyFacts, StandingFacts
 from archive.verify import verify
 from jobs import renaming
 from jobs.steps.seal import committed
@@ -19,17 +21,20 @@ from leaderboard import keys, retention
 from leaderboard.retention import Retention
 from leaderboard.season import Season
 from leaderboard.states import Step
-from ledger import seals
+from ledger import journal, seals
 from ledger.leases import Lease
 
 #: How long a key with ``cleanup = "expire"`` stays under its private name.
 EXPIRES_AFTER = timedelta(days=1)
+#: The journal's entry between the last proof and the first removal of a board over several keys.
+REMOVING = "removing"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     retention: Retention
     cleanup: str
+    shards: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,52 +42,93 @@ class Clean:
     step: Step = Step.CLEAN
 
     def look(self, work: Work) -> Facts:
-        return Facts(retention.decide(retention.Facts(work.season, work.now)), work.season.board.cleanup)
+        board = work.season.board
+        verdict = retention.decide(retention.Facts(work.season, work.now))
+        return Facts(verdict, board.cleanup, board.shards.number)
 
     def plan(self, facts: Facts) -> Verdict:
         if not facts.retention.acts:
             return Wait(facts.retention.at, facts.retention.reason)
         verb = "unlink" if facts.cleanup == "unlink" else "set to expire"
-        return Act(f"read every sealed part again, prove the live key equal, and {verb} it")
+        what = (
+            "the live key equal, and {} it"
+            if facts.shards == 1
+            else f"all {facts.shards} live keys equal, and {{}} them"
+        )
+        return Act(f"read every sealed part again, prove {what.format(verb)}")
 
     def act(self, work: Acting, facts: Facts) -> Done:
         forgotten = forget(work.outside, work.season, work.lease)
         warnings = renaming.late_writes(work.outside, work.season)
-        return Done(forgotten.to_json(), forgotten.figures, warnings=warnings)
+        return Done(forgotten.to_json(), forgotten.figures, warnings=(*forgotten.warnings, *warnings))
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What became of the live key, and how many sealed parts were read again before."""
+    """What became of each live key, and how many sealed parts were read again before.
 
-    removal: Removal
+    ``before``: the keys that an earlier run had removed, once all were proved.
+    """
+
+    keys: tuple[KeyFacts, ...]
+    removals: tuple[Removal, ...]
     parts: int
+    before: frozenset[str] = frozenset()
+
+    @property
+    def outcome(self) -> str:
+        """What was done with the keys, or with those that were left."""
+        found = {removal.outcome for removal in self.removals}
+        return next(outcome for outcome in ("removed", "expiring", "absent") if outcome in found)
+
+    @property
+    def rows(self) -> int:
+        """Rows removed now."""
+        return sum(removal.rows for removal in self.removals)
 
     @property
     def figures(self) -> str:
         """One line for a person."""
+        gone = "the live key was gone already" if len(self.keys) == 1 else "all live keys were gone already"
         what = {
-            "removed": f"{self.removal.rows:,} rows proved equal and unlinked",
-            "expiring": f"{self.removal.rows:,} rows proved equal, to expire in {EXPIRES_AFTER}",
-            "absent": "the live key was gone already",
-        }[self.removal.outcome]
-        return f"{self.parts} parts read again, {what}"
+            "removed": f"{self.rows:,} rows proved equal and unlinked",
+            "expiring": f"{self.rows:,} rows proved equal, to expire in {EXPIRES_AFTER}",
+            "absent": gone,
+        }[self.outcome]
+        earlier = f", {len(self.before)} shards by an earlier run" if self.before else ""
+        return f"{self.parts} parts read again, {what}{earlier}"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know of shards that nobody removed, and that were gone all the same."""
+        if len(self.keys) == 1:
+            return ()
+        return tuple(
+            f"the live key {key.key}, sealed with {key.rows:,} rows, was gone before anything was removed: deleted, "
+            "evicted, or lost in a failover"
+            for key, removal in zip(self.keys, self.removals, strict=True)
+            if removal.outcome == "absent" and key.rows and key.key not in self.before
+        )
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain JSON values."""
-        return {
-            "outcome": self.removal.outcome,
-            "rows": self.removal.rows,
-            "replicas": self.removal.replicas,
+        """Return it as plain JSON values; ``replicas`` is the least number that follow any of the servers."""
+        told: dict[str, object] = {
+            "outcome": self.outcome,
+            "rows": self.rows,
+            "replicas": min(removal.replicas for removal in self.removals),
             "parts": self.parts,
         }
+        if len(self.keys) > 1:
+            pairs = zip(self.keys, self.removals, strict=True)
+            told["keys"] = [{"key": key.key, "outcome": done.outcome, "rows": done.rows} for key, done in pairs]
+        return told
 
 
 def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
-    """Read every sealed part again, then remove the live key and its helpers if the key is what was sealed (I1).
+    """Read every sealed part again, then remove the live keys and their helpers if each is what was sealed (I1).
 
-    The lease's fence stands beside the key. Raises ArchiveMismatchError for a part that is not as sealed, and what
-    ``crowded.remove`` raises; the key is then as it was.
+    The lease's fence stands beside each key. Raises ArchiveMismatchError for a part that is not as sealed, and what
+    ``crowded.remove`` raises; the keys are then as they were, or, where all were proved, some of them removed.
     """
     seal = committed(outside, season, "standings")
     verified = verify(outside.store, season.board.name, season.id)
@@ -90,18 +136,49 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
         committed(outside, season, "grants")
         verify(outside.store, season.board.name, season.id, "grants")
     assert isinstance(seal.facts, StandingFacts)
-    (key,) = seal.facts.keys
-    fence = keys.helper_key(season.own_key, "fence")
-    expiry = removal.Expiry(keys.helper_key(season.own_key, "expiring"), EXPIRES_AFTER)
-    removed = crowded.remove(
-        outside.connector(key.key),
+    departures = [_departure(season, lease, key) for key in seal.facts.keys]
+    options: dict[str, Any] = {
+        "descending": season.board.descending,
+        "archived": lambda: read_parts_checked(outside.store, seal),
+        "page_rows": outside.runner.page_rows,
+        "page_budget": outside.runner.page_budget,
+    }
+    if not season.sharded:
+        (one,) = departures
+        removed = crowded.remove(
+            outside.connector(one.sealed.key),
+            one.sealed,
+            one.fence,
+            helper_keys=one.helper_keys,
+            expiry=one.expiry,
+            **options,
+        )
+        return Forgotten(seal.facts.keys, (removed,), verified.parts)
+    before = _removed_before(outside, season)
+    names = [key.key for key in seal.facts.keys]
+
+    def proved() -> None:
+        detail = {"keys": names}
+        journal.write(outside.database, season.key, REMOVING, who=lease.holder, fence=lease.fence, detail=detail)
+
+    removals = remove_all(outside.connect, departures, proved=proved, **options)
+    gone = {name for name, removal in zip(names, removals, strict=True) if removal.outcome == "absent"}
+    sealed = {key.key for key in seal.facts.keys if key.rows}
+    return Forgotten(seal.facts.keys, removals, verified.parts, frozenset(before & gone & sealed))
+
+
+def _departure(season: Season, lease: Lease, key: KeyFacts) -> Departure:
+    fence = keys.helper_key(key.key, "fence")
+    expiry = removal.Expiry(keys.helper_key(key.key, "expiring"), EXPIRES_AFTER)
+    return Departure(
         key,
         removal.Fence(fence, lease.fence),
-        descending=season.board.descending,
-        helper_keys=[keys.helper_key(season.own_key, "applied"), fence],
-        archived=lambda: read_parts_checked(outside.store, seal),
+        helper_keys=[keys.helper_key(key.key, "applied"), fence],
         expiry=expiry if season.board.cleanup == "expire" else None,
-        page_rows=outside.runner.page_rows,
-        page_budget=outside.runner.page_budget,
     )
-    return Forgotten(removed, verified.parts)
+
+
+def _removed_before(outside: Outside, season: Season) -> set[str]:
+    """Return the keys that were all proved by an earlier run, which then began to remove them."""
+    noted = [entry for entry in journal.entries(outside.database, season.key) if entry.event == REMOVING]
+    return {str(key) for entry in noted for key in entry.detail.get("keys", ())}

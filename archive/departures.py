@@ -1,0 +1,93 @@
+"""Forgetting the live keys of a board over several sorted sets: key by key, none before the last was proved (I1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from archive import crowded
+from archive.changes import compare
+from archive.columns import Page
+from archive.drain import pages
+from archive.instant import Connect
+from archive.merge import Rows, merged
+from archive.pacing import PAGE_BUDGET, PAGE_ROWS
+from archive.proof import ProofConnection
+from archive.refusals import CrowdedError
+from archive.removal import Departing, Departure, LeavingError, Removal
+
+
+def remove_all(
+    connect: Connect,
+    departures: Sequence[Departure],
+    *,
+    descending: bool,
+    archived: Callable[[], Iterable[Any]],
+    proved: Callable[[], None],
+    page_rows: int = PAGE_ROWS,
+    page_budget: timedelta = PAGE_BUDGET,
+) -> tuple[Removal, ...]:
+    """Forget each key as ``archive.removal.remove`` does, in its order, once all of them were proved under WATCH.
+
+    ``proved`` is called between the last proof and the first removal, to note that what is gone afterwards was removed.
+    ``archived`` gives the sealed rows of all keys. Safe to repeat: keys that are gone are ``absent``, those left are
+    proved anew. A key that a server without memory left under its private name is taken up again last of all.
+
+    Raises what ``archive.crowded.remove`` raises; before ``proved`` was called every key is untouched.
+    """
+    drain = partial(pages, descending=descending, page_rows=page_rows, page_budget=page_budget)
+    with ExitStack() as stack:
+        proofs = [stack.enter_context(connect(departure.sealed.key)) for departure in departures]
+        leaving = [_watched(proof, departure) for proof, departure in zip(proofs, departures, strict=True)]
+
+        def told() -> str:
+            if not all(one is not None and one.present for one in leaving):
+                return "who differs is not told, since other shards are gone already"
+            watched = list(zip(proofs, departures, strict=True))
+            return str(compare(_together(watched, drain, descending), archived(), descending=descending))
+
+        for one in leaving:
+            if one is not None:
+                one.prove(drain, told)
+        proved()
+        return tuple(
+            _execute(connect, departure, one, drain) for departure, one in zip(departures, leaving, strict=True)
+        )
+
+
+def _watched(proof: ProofConnection, departure: Departure) -> Departing | None:
+    """Return the key under WATCH; None for one with its private name, from an earlier call that had proved it."""
+    try:
+        return Departing(proof, departure)
+    except LeavingError:
+        return None
+
+
+def _together(
+    watched: Sequence[tuple[ProofConnection, Departure]],
+    drain: Callable[[ProofConnection, str], Iterator[Page]],
+    descending: bool,
+) -> Iterator[Page]:
+    """Yield the rows of all keys in board order."""
+    rows = [proof.watched.rows[departure.sealed.key] for proof, departure in watched]
+    sources = [Rows(number, drain(proof, departure.sealed.key)) for number, (proof, departure) in enumerate(watched)]
+    return (block.page for block in merged(sources, rows, descending=descending))
+
+
+def _execute(
+    connect: Connect,
+    departure: Departure,
+    leaving: Departing | None,
+    drain: Callable[[ProofConnection, str], Iterator[Page]],
+) -> Removal:
+    if leaving is not None:
+        try:
+            return leaving.execute()
+        except CrowdedError:
+            pass  # this server has no memory for a transaction
+    return crowded.forget(
+        lambda: connect(departure.sealed.key), departure, drain, lambda *_: "it was equal when all keys were proved"
+    )
