@@ -1,4 +1,4 @@
-"""Stores by URL: a folder, S3 and what speaks its protocol, or memory. The only module that imports obstore."""
+"""Stores by URL: a folder, a bucket of a cloud, or memory. The only module that imports obstore."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
-from obstore.store import MemoryStore, S3Store
+from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 from obstore.store import ObjectStore as AnyStore
 
+from archive import buckets
 from archive.folder import FolderStore
 from archive.objects import (
     ObjectDiffersError,
@@ -29,7 +30,7 @@ from archive.objects import (
 from leaderboard.errors import AccessError, ConfigError, FinaleError, OutcomeUnknownError, UnavailableError
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig, S3Config
+    from obstore.store import ClientConfig
 
 __all__ = [
     "FolderStore",
@@ -47,31 +48,9 @@ __all__ = [
 TIMEOUT = timedelta(minutes=2)  #: of one request, so that a part of some 100 MB passes a slow line
 _CONNECT_TIMEOUT = timedelta(seconds=5)
 _READ_RETRIES = 3
+_PAST_THE_END = re.compile(r".*(?:Invalid range: |Wanted range starting at )")
+_CLIENTS: dict[str, Any] = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 _LIST_PAGE = 1000
-
-# What the S3 client takes from the environment, each as AWS_<NAME>, besides the endpoint.
-_AWS = (
-    "access_key_id",
-    "secret_access_key",
-    "session_token",
-    "region",
-    "default_region",
-    "role_arn",
-    "role_session_name",
-    "web_identity_token_file",
-    "container_credentials_relative_uri",
-    "container_credentials_full_uri",
-    "container_authorization_token_file",
-    "metadata_endpoint",
-    "imdsv1_fallback",
-    "skip_signature",
-    "virtual_hosted_style_request",
-    "request_payer",
-    "server_side_encryption",
-    "sse_kms_key_id",
-)
-_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_REDIRECTS = ("301", "302", "307", "308")
 
 
 class ObjectStore:
@@ -80,8 +59,11 @@ class ObjectStore:
     ``reads`` may retry by itself, ``writes`` must not: a put whose answer was lost is for ``settle`` to look after.
     """
 
-    def __init__(self, url: str, reads: AnyStore, writes: AnyStore, prefix: str = "") -> None:
+    def __init__(
+        self, url: str, reads: AnyStore, writes: AnyStore, prefix: str = "", cloud: buckets.Cloud = buckets.S3
+    ) -> None:
         self._url = url
+        self._cloud = cloud
         self._reads = reads
         self._writes = writes
         self._prefix = f"{prefix}/" if prefix else ""
@@ -113,7 +95,7 @@ class ObjectStore:
         try:
             found = obstore.get_range(self._reads, self._key(path), start=start, length=length)
         except (BaseError, OSError) as error:
-            if _status(error) == "416" or "Invalid range: " in str(error):
+            if _status(error) == "416" or _PAST_THE_END.match(_first_line(error)):
                 return check_range(self, path, start, length, b"")
             self._raise(error, path)
         return check_range(self, path, start, length, found.to_bytes())
@@ -156,22 +138,15 @@ class ObjectStore:
     def _refused(self, error: Exception, path: str) -> None:
         """Raise AccessError if the store answered and refused for good, whatever exception the client made of it."""
         status, code = _status(error), _code(error)
-        hint = ""
-        if code == "NoSuchBucket":
-            hint = "create the bucket, or mend [servers] store"
-        elif "http://169.254." in str(error).partition("\n")[0]:
-            hint = "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role"
-        elif status in ("401", "403"):
-            hint = "look at AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do with this bucket"
-        elif status in _REDIRECTS or code == "AuthorizationHeaderMalformed":
-            hint = "the bucket is in another region: set AWS_REGION"
-        elif status == "501":
-            hint = "a store must be able to put an object only if there is none (If-None-Match)"
-        elif status == "400":
-            hint = "look at AWS_REGION and the endpoint"
-        if hint:
-            missing = "the bucket does not exist" if code == "NoSuchBucket" else f"{path or 'a listing'} was refused"
-            raise AccessError(f"the store {self.url}: {missing}", detail=_brief(error), hint=hint) from None
+        if not (hint := buckets.remedy(self._cloud, str(error), status, code)):
+            return
+        absent = buckets.is_missing_bucket(code)
+        missing = f"the {self._cloud.bucket} does not exist" if absent else f"{path or 'a listing'} was refused"
+        raise AccessError(f"the store {self.url}: {missing}", detail=_brief(error), hint=hint) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _status(error: Exception) -> str:
@@ -191,11 +166,12 @@ def _brief(error: Exception) -> str:
 
 
 def open_store(url: str, environ: Mapping[str, str], timeout: timedelta = TIMEOUT) -> Store:
-    """Return the store at ``url``: ``file:///path``, ``s3://bucket/prefix``, or ``memory://`` (for tests).
+    """Return the store at ``url``: ``file:///path``, ``s3://bucket/prefix``, ``gs://bucket/prefix``,
+    ``az://container/prefix``, or ``memory://`` (for tests).
 
-    S3 takes its credentials, region and endpoint from the standard ``AWS_…`` names in ``environ``; plain http is
-    spoken where the endpoint says so. ``timeout`` bounds one request. Nothing is asked of the store yet. Raises
-    ConfigError for a URL or an endpoint that cannot be used.
+    Credentials, region, account and endpoint of a cloud come from the variables in ``environ`` that its own tools use
+    (``archive.buckets``); plain http is spoken where the endpoint says so. ``timeout`` bounds one request. Nothing is
+    asked of the store yet. Raises ConfigError for a URL or variables that cannot be used.
     """
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
@@ -208,59 +184,41 @@ def open_store(url: str, environ: Mapping[str, str], timeout: timedelta = TIMEOU
         if parts.netloc not in ("", "localhost") or not path.is_absolute() or path == Path("/"):
             raise ConfigError(f"{url!r} names no folder", hint="write file:// and an absolute path: file:///srv/finale")
         return FolderStore(path)
-    if parts.scheme == "s3" and parts.hostname:
-        return _open_s3(parts.netloc, parts.path.strip("/"), environ, timeout)
+    if parts.scheme in buckets.CLOUDS and parts.hostname:
+        return _open_cloud(parts.scheme, parts.netloc, parts.path.strip("/"), environ, timeout)
     if url == "memory://":
         memory = MemoryStore()
         return ObjectStore(url, memory, memory)
-    raise ConfigError(f"{url!r} is no store", hint="write file:///path or s3://bucket/prefix")
+    raise ConfigError(f"{url!r} is no store", hint="write file:///path, s3://bucket/prefix, gs://… or az://…")
 
 
-def _open_s3(bucket: str, prefix: str, environ: Mapping[str, str], timeout: timedelta) -> Store:
+def _open_cloud(scheme: str, bucket: str, prefix: str, environ: Mapping[str, str], timeout: timedelta) -> Store:
     if prefix:
         check_path(prefix)
-    config: dict[str, Any] = {
-        name: environ[key] for name in _AWS if environ.get(key := f"AWS_{name.upper()}", "").strip()
-    }
-    endpoint = next((environ[name] for name in _ENDPOINTS if environ.get(name)), "")
-    if endpoint:
-        shown = urlsplit(endpoint)
-        if shown.scheme not in ("http", "https") or not shown.hostname or shown.username:
-            raise ConfigError(
-                f"the S3 endpoint {shown.scheme}://{shown.hostname or ''} cannot be used",
-                hint="write https://host, or http://host:port",
-            )
-        config["endpoint"] = endpoint.rstrip("/")
-
-    options: ClientConfig = {
-        "allow_http": endpoint.startswith("http://"),
+    cloud, kind = buckets.CLOUDS[scheme], _CLIENTS[scheme]
+    config = buckets.options(cloud, environ)
+    client_options: ClientConfig = {
+        "allow_http": buckets.endpoint_of(cloud, environ).startswith("http://"),
         "connect_timeout": min(timeout, _CONNECT_TIMEOUT),
         "timeout": timeout,
     }
-    if certificates := _certificates(environ):
-        options["root_certificate"] = certificates
+    if certificates := buckets.certificates(cloud, environ):
+        client_options["root_certificate"] = certificates
 
     def client(retries: int) -> AnyStore:
-        return S3Store(
+        made: AnyStore = kind(
             bucket,
-            config=cast("S3Config", config),
-            client_options=options,
+            config=config,
+            client_options=client_options,
             retry_config={"max_retries": retries, "retry_timeout": timeout},
         )
+        return made
 
     try:
-        return ObjectStore(f"s3://{bucket}/{prefix}".rstrip("/"), client(_READ_RETRIES), client(0), prefix)
-    except (BaseError, ValueError) as error:
+        return ObjectStore(f"{scheme}://{bucket}/{prefix}".rstrip("/"), client(_READ_RETRIES), client(0), prefix, cloud)
+    except (BaseError, ValueError, OSError) as error:
         raise ConfigError(
-            f"the store s3://{bucket} cannot be used as configured", detail=type(error).__name__
+            f"the store {scheme}://{bucket} cannot be used as configured",
+            detail=type(error).__name__,
+            hint=f"look at {cloud.credentials}",
         ) from None
-
-
-def _certificates(environ: Mapping[str, str]) -> bytes:
-    bundle = environ.get("AWS_CA_BUNDLE")
-    if not bundle:
-        return b""
-    try:
-        return Path(bundle).read_bytes()
-    except OSError as error:
-        raise ConfigError(f"AWS_CA_BUNDLE: {bundle} cannot be read", detail=error.strerror or "") from None

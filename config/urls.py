@@ -9,7 +9,12 @@ _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]*)(?::[0-9]+)?"
 _HOSTS = re.compile(rf"{_HOST}(?:,{_HOST})*")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,30}")
 _PORT = re.compile(r":(\d+)(?:,|$)")
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+#: What a bucket may be called, which Azure calls a container.
+_BUCKETS = {
+    "s3": re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"),
+    "gs": re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"),
+    "az": re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]"),
+}
 _PLAIN_OPTIONS = frozenset({"db", "dbname", "host", "port", "protocol", "sslmode"})
 _REDIS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 _SERVICE = re.compile(r"/[A-Za-z0-9._-]{1,255}(?:/[0-9]{1,4})?")
@@ -27,7 +32,7 @@ _ENCODE = "percent-encode special characters in a user name or password, / as %2
 
 def check_redis(url: str) -> str:
     """Return ``url`` if it is of a Redis that this version speaks; raise ValueError, without the secret, otherwise."""
-    parts = _split(url, _REDIS, (), "redis://127.0.0.1:6379/0")
+    parts = _split(url, _REDIS, "redis://127.0.0.1:6379/0")
     _check_options(parts)
     if parts.scheme == "unix":
         if not parts.path.startswith("/") or len(parts.path) < 2:
@@ -69,21 +74,21 @@ def _check_nodes(parts: SplitResult) -> None:
 
 def check_postgres(url: str) -> str:
     """Return ``url`` if it is a PostgreSQL URL; raise ValueError, without the secret, otherwise."""
-    parts = _split(url, ("postgresql", "postgres"), (), "postgresql://user@127.0.0.1:5432/finale")
+    parts = _split(url, ("postgresql", "postgres"), "postgresql://user@127.0.0.1:5432/finale")
     if parts.path.count("/") > 1:
         raise ValueError("must have one database name after the host, like postgresql://127.0.0.1:5432/finale")
     return url
 
 
 def check_store(url: str) -> str:
-    """Return ``url`` if it is a folder or S3 bucket; raise ValueError, without the secret, otherwise."""
-    parts = _split(url, ("file", "s3"), ("gs", "az"), "file:///var/lib/finale/archive or s3://bucket/prefix")
+    """Return ``url`` if it is a folder or a cloud's bucket; raise ValueError, without the secret, otherwise."""
+    parts = _split(url, ("file", *_BUCKETS), "file:///var/lib/finale/archive or s3://bucket/prefix")
     if "@" in parts.netloc or parts.query:
-        raise ValueError("must not hold credentials or options; the AWS_… variables and profiles give them")
+        raise ValueError("must not hold credentials or options; the AWS_…, GOOGLE_… or AZURE_… variables give them")
     if parts.scheme == "file" and (parts.netloc or len(parts.path) < 2):
         raise ValueError("must name the folder by its absolute path, like file:///var/lib/finale/archive")
-    if parts.scheme == "s3" and not _BUCKET.fullmatch(parts.netloc):
-        raise ValueError("must name a bucket, like s3://bucket/prefix")
+    if parts.scheme in _BUCKETS and not _BUCKETS[parts.scheme].fullmatch(parts.netloc):
+        raise ValueError(f"must name a bucket, like {parts.scheme}://bucket/prefix")
     if any(piece in (".", "..") for piece in unquote(parts.path).split("/")):
         raise ValueError("must not have . or .. in its path")
     return url
@@ -107,14 +112,12 @@ def masked(url: str) -> str:
     return f"{scheme}://{user}{hosts}{parts.path}" + ("?" + "&".join(shown) if shown else "")
 
 
-def _split(url: str, spoken: tuple[str, ...], later: tuple[str, ...], example: str) -> SplitResult:
+def _split(url: str, spoken: tuple[str, ...], example: str) -> SplitResult:
     """Return the parts of ``url``; raise ValueError for another scheme, a bad port or characters left unencoded."""
     scheme, separator, rest = url.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         raise ValueError(f"must be a URL like {example}")
     use = ", ".join(f"{name}://" for name in spoken)
-    if scheme in later:
-        raise ValueError(f"this version of Finale does not speak {scheme}:// yet; use {use}")
     if scheme not in spoken:
         raise ValueError(f"{scheme}:// is not spoken here; use {use}")
     if not url.isprintable() or " " in url:

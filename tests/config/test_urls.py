@@ -30,6 +30,8 @@ SECRET = "hunter2hunter2"
         (check_store, "file:///var/lib/finale/archive"),
         (check_store, "s3://my-bucket"),
         (check_store, "s3://my.bucket/a/prefix"),
+        (check_store, "gs://my_bucket.example/a/prefix"),
+        (check_store, "az://my-container/prefix"),
     ],
 )
 def test_what_is_spoken(check, url):
@@ -75,7 +77,12 @@ def test_what_is_spoken(check, url):
         (check_store, "s3://"),
         (check_store, "s3://Bucket_"),
         (check_store, "s3://bucket?endpoint=x"),
-        (check_store, "az://container"),
+        (check_store, "az://Container"),
+        (check_store, "az://my--container"),
+        (check_store, "az://key@container"),
+        (check_store, "gs://b"),
+        (check_store, "gcs://bucket"),
+        (check_store, "https://account.blob.core.windows.net/container"),
     ],
 )
 def test_what_is_refused(check, url):

@@ -69,6 +69,6 @@ def test_reading_from_a_cluster_whose_slots_move(server_factory: ServerFactory) 
         before = reader.top(3), reader.around(b"b", 1), reader.rank(b"c"), reader.score(b"a"), reader.count()
         assert before[2:] == (Rank(2, 3, 2.0), 3.0, 3)
         at = cluster.owner(slot(KEY))
-        cluster.move(slot(KEY), KEY, (at + 1) % 3)
+        cluster.move(slot(KEY), KEY, target=(at + 1) % 3)
         after = reader.top(3), reader.around(b"b", 1), reader.rank(b"c"), reader.score(b"a"), reader.count()
         assert after == before
