@@ -9,7 +9,7 @@ from itertools import islice
 from jobs.wiring import Outside
 from leaderboard import keys
 from leaderboard.board import Board
-from leaderboard.calendar import seasons_from
+from leaderboard.calendar import fitted, seasons_from
 from leaderboard.season import Bounds
 from leaderboard.states import TAKES_RESULTS
 from ledger import agenda, seasons
@@ -22,17 +22,20 @@ MOST_AT_ONCE = 500
 def create_ahead(outside: Outside, board: Board, now: datetime, *, who: str) -> list[str]:
     """Create the rows of the present season and the next ``board.ahead`` ones; return the ids that were new.
 
-    So too those that ended while nothing ran, since the last one that the board has. Stored seasons win: an upcoming
-    one that a lever has moved is not made again, nor one that would overlap it.
+    So too those that ended while nothing ran, since the last one that the board has. Stored seasons win: one that a
+    lever has moved is not made again, and a new one is fitted to its stored neighbours.
     """
     created = []
     last = agenda.last_end(outside.database, board.name)
+    before: Bounds | None = None
     for bounds in _due(board, min(last, now) if last else now, now):
-        known = seasons.stored_bounds(outside.database, board.name, bounds.starts_at, bounds.ends_at)
-        if any(other.id == bounds.id or _overlap(other, bounds) for other in known):
-            continue
-        if seasons.create(outside.database, board, bounds, now, who=who, missed=bounds.ends_at <= now):
-            created.append(bounds.id)
+        stored = agenda.around(outside.database, board.name, bounds)
+        if all(other.id != bounds.id for other, _ in stored):
+            new = fitted(bounds, before, stored)
+            missed = bounds.ends_at <= now
+            if new and seasons.create(outside.database, board, new, now, who=who, missed=missed):
+                created.append(new.id)
+        before = bounds
     return created
 
 
@@ -44,10 +47,6 @@ def _due(board: Board, since: datetime, now: datetime) -> Iterator[Bounds]:
         if following > board.ahead + 1:
             return
         yield bounds
-
-
-def _overlap(one: Bounds, other: Bounds) -> bool:
-    return one.starts_at < other.ends_at and other.starts_at < one.ends_at
 
 
 def point_current_key(outside: Outside, board: Board, now: datetime) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 
 from leaderboard.calendar_rule import Calendar
 from leaderboard.periods import Period
 from leaderboard.season import Bounds
+from leaderboard.states import State
 from leaderboard.walltime import shown, to_utc
 
 
@@ -80,3 +81,28 @@ def _number_at(calendar: Calendar, period: Period, instant: datetime) -> int:
 
 def _start(calendar: Calendar, period: Period, number: int) -> datetime:
     return to_utc(datetime.combine(period.first_day(number), calendar.at), calendar.zone)
+
+
+def fitted(bounds: Bounds, before: Bounds | None, stored: Sequence[tuple[Bounds, State]]) -> Bounds | None:
+    """Return a new season of the calendar with its bounds fitted to the stored ones, which stand; None if nothing fits.
+
+    ``before`` is the calendar's season just before it. Zone data may have changed since the stored seasons were made,
+    so that the calendar disagrees with them by an hour: where one season would follow the other without a gap, it still
+    does, and nothing overlaps. A season that has begun may have been ended early, so what follows it is not drawn back.
+    """
+    starts_at, ends_at = bounds.starts_at, bounds.ends_at
+    for other, state in stored:
+        follows = before is not None and before.id == other.id and before.ends_at == bounds.starts_at
+        if follows and state is State.SCHEDULED:
+            starts_at = other.ends_at
+        elif other.starts_at <= bounds.starts_at < other.ends_at:
+            starts_at = max(starts_at, other.ends_at)
+        elif bounds.starts_at < other.starts_at < bounds.ends_at:
+            ends_at = min(ends_at, other.starts_at)
+    return Bounds(starts_at, ends_at, bounds.id) if starts_at < ends_at else None
+
+
+def differences(calendar: Calendar, stored: Iterable[Bounds]) -> list[tuple[Bounds, Bounds | None]]:
+    """Return the stored seasons whose bounds are not what the calendar says today, each with what it says."""
+    said = ((bounds, season_called(calendar, bounds.id)) for bounds in stored)
+    return [(bounds, other) for bounds, other in said if bounds != other]

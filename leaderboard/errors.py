@@ -77,6 +77,12 @@ class ClockError(FinaleError):
     exit_code = 16
 
 
+class CalendarDiffersError(FinaleError):
+    """The bounds that the ledger has stored are not those that the calendar says; the stored ones stand."""
+
+    exit_code = 17
+
+
 class LeaseHeldError(FinaleError):
     """Another runner holds the season."""
 

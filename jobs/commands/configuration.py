@@ -6,14 +6,17 @@ import json
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
 import typer
 
 from jobs import output
-from jobs.commands.common import AsJson, settings
-from leaderboard.errors import InputError
+from jobs.commands.common import AsJson, settings, wired
+from leaderboard.errors import CalendarDiffersError, InputError
+
+if TYPE_CHECKING:
+    from leaderboard.season import Bounds
 
 config = typer.Typer(help="The configuration.", no_args_is_help=True)
 
@@ -68,14 +71,20 @@ def calendar(
     board: Annotated[str, typer.Argument(metavar="BOARD")],
     following: Annotated[int, typer.Option("--next", min=1, max=10_000, help="How many seasons.")] = 10,
     after: Annotated[str | None, typer.Option("--from", metavar="TIME", help="From when, ISO 8601; now.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare with the bounds that the ledger has stored.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the board's next seasons with their local and UTC bounds, as its calendar has them.
+
+    With --check, the seasons not yet cleaned whose stored bounds are others: the stored ones stand. Then exit code 17.
 
     Example: finale calendar goals --next 3
     """
     from leaderboard.calendar import seasons_from
 
+    if check:
+        _check(board, as_json)
+        return
     found = settings().board(board)
     zone = ZoneInfo(found.calendar.timezone)
     seasons = list(islice(seasons_from(found.calendar, _instant(after)), following))
@@ -108,6 +117,47 @@ def calendar(
             for season in seasons
         ],
     )
+
+
+def _check(board: str, as_json: bool) -> None:
+    from leaderboard.calendar import differences
+    from ledger import seasons
+
+    with wired() as outside:
+        found = outside.settings.board(board)
+        stored = [one.bounds for one in seasons.unfinished(outside.database, board, found) if not one.adopted]
+    differing = differences(found.calendar, stored)
+    if as_json:
+        output.print_json(
+            [
+                {
+                    "season": bounds.id,
+                    "stored": {"starts_at": bounds.starts_at, "ends_at": bounds.ends_at},
+                    "calendar": {"starts_at": said.starts_at, "ends_at": said.ends_at} if said else None,
+                }
+                for bounds, said in differing
+            ]
+        )
+    elif differing:
+        output.print_table(
+            ("season", "starts (UTC), stored", "ends, stored", "starts, calendar", "ends, calendar"),
+            [
+                (bounds.id, *map(output.utc, (bounds.starts_at, bounds.ends_at)), *_said(said))
+                for bounds, said in differing
+            ],
+        )
+    else:
+        output.out.print(f"the {len(stored)} stored seasons of {board} are as its calendar says")
+    if differing:
+        raise CalendarDiffersError(
+            f"{len(differing)} seasons of {board} have other bounds in the ledger than in its calendar",
+            detail="the stored ones stand: a lever has moved them, or the calendar or the zone data changed since",
+            hint="change the calendar to match, or move the seasons with finale season extend or cancel",
+        )
+
+
+def _said(said: Bounds | None) -> tuple[str, str]:
+    return (output.utc(said.starts_at), output.utc(said.ends_at)) if said else ("not in it", "")
 
 
 def _instant(text: str | None) -> datetime:

@@ -41,7 +41,7 @@ where (definition ->> 'source' = %(source)s or board = any(%(boards)s)) and stat
 order by season_id;
 
 -- name: bounds_between
-select season, starts_at, ends_at from finale.season
+select season, starts_at, ends_at, state from finale.season
 where board = %(board)s and starts_at <= %(last)s and ends_at > %(first)s and state <> 'cancelled'
 order by starts_at;
 
