@@ -6,7 +6,7 @@ it may be written to all the time, and whatever comes before the rename belongs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,6 +27,15 @@ class Renaming:
     later: int
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A live key, the private name it is to get, in its slot, and our fence beside that."""
+
+    live_key: str
+    private: str
+    fence: Fence
+
+
 def rename(connect: Callable[[], ProofConnection], live_key: str, private: str, fence: Fence) -> Renaming:
     """Give the sorted set ``live_key`` the name ``private``, in its slot, for good, if we hold the fence.
 
@@ -35,21 +44,47 @@ def rename(connect: Callable[[], ProofConnection], live_key: str, private: str, 
     that is no sorted set, DisturbedError for a name taken meanwhile; OutcomeUnknownError when the answer to EXEC was
     lost: call again.
     """
+    return rename_all(connect, [Move(live_key, private, fence)])
+
+
+def rename_all(connect: Callable[[], ProofConnection], moves: Sequence[Move]) -> Renaming:
+    """Give each sorted set its private name, all in one transaction, so that they are frozen at one instant (I3).
+
+    In a cluster they must therefore be in one slot. A set that does not exist, as a shard in which nobody plays, is
+    left out; rows are those of all. Otherwise as :func:`rename`.
+    """
     with connect() as proof:
-        proof.watch(beside=[fence.key, private])
-        check_fence(proof, fence, needed=True)
-        rows, kept = _rows(proof, live_key), _rows(proof, private)
-        if kept:
-            return Renaming("done", kept, rows)
-        if not rows:
+        proof.watch(beside=[name for move in moves for name in (move.fence.key, move.private)])
+        _check_fences(proof, moves)
+        found = [(move, _rows(proof, move.live_key), _rows(proof, move.private)) for move in moves]
+        if any(kept for _, _, kept in found):
+            # They were renamed together: what is under an old name now came later, also where nothing was before.
+            return Renaming("done", sum(kept for _, _, kept in found), sum(rows for _, rows, _ in found))
+        effects = [
+            command
+            for move, rows, _ in found
+            if rows
+            for command in (("RENAMENX", move.live_key, move.private), ("PERSIST", move.private))
+        ]
+        if not effects:
             return Renaming("missing", 0, 0)
         try:
-            proof.exec(("RENAMENX", live_key, private), ("PERSIST", private))
+            proof.exec(*effects)
         except DisturbedError:
-            check_fence(proof, fence, needed=True)
+            _check_fences(proof, moves)
             raise
         wait_for_replicas(proof)
-        return Renaming("renamed", _rows(proof, private), _rows(proof, live_key))
+        kept, later = (sum(_rows(proof, name) for name in names) for names in _names(moves))
+        return Renaming("renamed", kept, later)
+
+
+def _names(moves: Sequence[Move]) -> tuple[list[str], list[str]]:
+    return [move.private for move in moves], [move.live_key for move in moves]
+
+
+def _check_fences(proof: ProofConnection, moves: Sequence[Move]) -> None:
+    for move in moves:
+        check_fence(proof, move.fence, needed=True)
 
 
 def _rows(proof: ProofConnection, key: str) -> int:

@@ -10,7 +10,7 @@ from leaderboard.board import Board
 from leaderboard.calendar import seasons_from
 from leaderboard.codec import codec_for
 from leaderboard.errors import ConfigError
-from leaderboard.keys import live_key, shard_keys
+from leaderboard.keys import live_key, shard_keys, slot
 from leaderboard.season import Bounds
 
 _AHEAD = timedelta(days=5 * 366)  # a leap year is among them
@@ -18,8 +18,8 @@ _LEAST, _MOST = 3, 400
 _EVER = datetime.min.replace(tzinfo=UTC)
 
 
-def check_boards(boards: Iterable[Board], now: datetime) -> list[str]:
-    """Return what is wrong with the boards beside each other, one line a fault.
+def check_boards(boards: Iterable[Board], now: datetime, *, cluster: bool = False) -> list[str]:
+    """Return what is wrong with the boards beside each other, and in a Redis ``cluster``, one line a fault.
 
     Listed seasons are tried wholly, repeated ones from ``now`` on for some years.
     """
@@ -28,6 +28,11 @@ def check_boards(boards: Iterable[Board], now: datetime) -> list[str]:
     current: dict[str, Board] = {}
     for board in boards:
         template = _own(board.key, board)
+        if cluster and board.freeze == "rename" and not _one_slot(template, board):
+            faults.append(
+                f'board.{board.name}.shards: freeze = "rename" renames all shards in one transaction, which a cluster '
+                f"allows in one slot only; put <shard> outside a hash tag, such as {{{board.name}}}:<season>:<shard>"
+            )
         if live.setdefault(template, board) is not board:
             faults.append(
                 f"board.{board.name}.key = {board.key!r}: board {live[template].name} would have the same live keys; "
@@ -39,6 +44,10 @@ def check_boards(boards: Iterable[Board], now: datetime) -> list[str]:
         if current.setdefault(name, board) is not board:
             faults.append(f"board.{board.name}.current_key = {name!r}: board {current[name].name} has the same")
     return [*faults, *_season_faults(live.values(), current, now)]
+
+
+def _one_slot(template: str, board: Board) -> bool:
+    return len({slot(key) for key in shard_keys(template, board.shards.number)}) == 1
 
 
 def sample(board: Board, now: datetime) -> Iterator[Bounds]:

@@ -38,7 +38,7 @@ def load(path: Path | None, environ: Mapping[str, str], *, optional: bool = Fals
     if isinstance(values.get("servers", {}), dict):
         values["servers"] = {**values.get("servers", {}), **{name: value for name, (_, value) in variables.items()}}
     file = _validated(values, str(found), {name: variable for name, (variable, _) in variables.items()})
-    tables = _checked(file.board, found)
+    tables = _checked(file.board, found, cluster=file.servers.cluster)
     return Settings(
         servers=file.servers,
         runner=file.runner,
@@ -108,10 +108,10 @@ def _validated(values: dict[str, Any], origin: str, variables: Mapping[str, str]
         raise refuse(origin, faults, _SCHEMA_HINT) from None
 
 
-def _checked(boards: Mapping[str, Board], config: Path) -> dict[str, RewardTable]:
+def _checked(boards: Mapping[str, Board], config: Path, *, cluster: bool) -> dict[str, RewardTable]:
     """Return the reward table of each board that names one; raise one ConfigError for all that is wrong."""
     errors = []
-    if faults := check_boards(boards.values(), datetime.now(UTC)):
+    if faults := check_boards(boards.values(), datetime.now(UTC), cluster=cluster):
         errors.append(refuse(str(config), faults))
     tables = {}
     for name, board in boards.items():

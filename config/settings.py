@@ -65,6 +65,11 @@ class Servers(Strict):
         return self
 
     @property
+    def cluster(self) -> bool:
+        """Whether Redis is a cluster."""
+        return self.redis is not None and self.redis.get_secret_value().partition(":")[0].endswith("+cluster")
+
+    @property
     def embedded(self) -> bool:
         """Whether Finale runs its own Redis and PostgreSQL."""
         return self.redis is None

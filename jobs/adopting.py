@@ -50,11 +50,18 @@ def adopt(
     The season's ``bounds`` are the calendar's unless given. With ``no_ledger`` nothing is compared, which the seal
     says. Safe to repeat; until it is sealed, a repetition with another board, other bounds or no ledger begins anew.
 
-    Raises UnknownNameError for an unknown board, season or key, InputError for a key that cannot be the season's,
-    NotDueError for a season that has not ended, WrongStateError for a season or key that Finale has already,
-    ConfigError for overlapping bounds, and what ``runner.run`` raises.
+    Raises UnknownNameError for an unknown board, season or key, InputError for a key that cannot be the season's or a
+    board with shards, NotDueError for a season that has not ended, WrongStateError for a season or key that Finale has
+    already, ConfigError for overlapping bounds, and what ``runner.run`` raises.
     """
     board = outside.settings.board(board_name)
+    if board.shards.by != "none":
+        raise InputError(
+            f"board {board.name} is spread over {board.shards.number} sorted sets, and {key} is one",
+            detail="a standing over several keys cannot be adopted from one of them",
+            hint=f"keys named as the board names them are closed with: finale close {board.name} {season_id}; "
+            "else adopt the key for a board without shards",
+        )
     if no_ledger:
         board = board.model_copy(update={"ledger": "none"})
     known = _known(outside, board_name, season_id)
@@ -137,7 +144,7 @@ def _check_name(outside: Outside, asked: Asked) -> None:
     except ConfigError as error:
         raise InputError(error.message, hint="copy it to a name without stray braces, and adopt that: COPY") from None
     for board in outside.boards.values():
-        season = strays.shape_of(board.name, board.key).season(key)
+        season = strays.shape_of(board.name, board.key, sharded=board.shards.by != "none").season(key)
         mine = (board.name, season) == (asked.board.name, asked.bounds.id)
         if season is not None and not mine and season_called(board.calendar, season) is not None:
             raise InputError(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from archive import removal
-from archive.renaming import Renaming, rename
+from archive.renaming import Move, Renaming, rename_all
 from jobs.verdicts import Held
 from jobs.wiring import Outside
 from leaderboard import keys
@@ -36,9 +36,12 @@ class Renamed:
 
 
 def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at: datetime) -> Renamed:
-    """Rename the season's live key to its own key under the lease's fence; raises what ``archive.renaming`` raises."""
-    fence = removal.Fence(keys.helper_key(season.own_key, "fence"), lease.fence)
-    done = rename(outside.connector(season.live_key), season.live_key, season.own_key, fence)
+    """Rename the season's live keys to its own under the lease's fence; raises what ``archive.renaming`` raises."""
+    moves = [
+        Move(live_key, own_key, removal.Fence(keys.helper_key(own_key, "fence"), lease.fence))
+        for live_key, own_key in zip(season.live_keys, season.own_keys, strict=True)
+    ]
+    done = rename_all(outside.connector(season.live_keys[0]), moves)
     if done.outcome == "missing":
         return Renamed(done, f"there is no key {season.live_key}", ())
     warnings = []
@@ -51,7 +54,11 @@ def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at:
         )
     if done.later and not season.board.shares_key:
         warnings.append(_told(season, season.live_key, done.later))
-    return Renamed(done, f"{done.rows:,} rows now under {season.own_key}", tuple(warnings))
+    return Renamed(done, f"{done.rows:,} rows now under {_own_name(season)}", tuple(warnings))
+
+
+def _own_name(season: Season) -> str:
+    return season.own_keys[0] if not season.sharded else f"{len(season.own_keys)} names such as {season.own_keys[0]}"
 
 
 def late_writes(outside: Outside, season: Season) -> tuple[str, ...]:
@@ -121,9 +128,17 @@ def _released(outside: Outside, season: Season, reason: str) -> bool:
 
 def undone(outside: Outside, season: Season) -> str:
     """Return what a person is told where a frozen season's rows may be under the old name again; else nothing."""
-    if not season.renames or kinds(outside.redis, [season.live_key])[season.live_key] != "zset":
+    if not season.renames:
         return ""
-    return (
-        f"there is a key {season.live_key}: a failover may have undone the rename; if it holds no other season's rows, "
-        f"RENAMENX {season.live_key} {season.own_key}"
-    )
+    there = kinds(outside.redis, season.live_keys)
+    moves = [
+        (live_key, own_key)
+        for live_key, own_key in zip(season.live_keys, season.own_keys, strict=True)
+        if there[live_key] == "zset"
+    ]
+    if not moves:
+        return ""
+    by_hand = "; ".join(f"RENAMENX {live_key} {own_key}" for live_key, own_key in moves)
+    names = ", ".join(live_key for live_key, _ in moves)
+    what = f"there is a key {names}" if len(moves) == 1 else f"there are keys {names}"
+    return f"{what}: a failover may have undone the rename; if no other season's rows are there, {by_hand}"

@@ -42,6 +42,12 @@ class Close:
                 "reward_table": table.definition() if table else None,
             },
             f"cutoff {facts.ends_at:%Y-%m-%d %H:%M:%S} UTC, grace until {grace_ends:%H:%M:%S}",
-            warnings=tuple(dangers(work.outside.redis, work.season.live_key)),
+            warnings=_dangers(work),
             definition=work.season.board,  # the rest of the board is fixed now, and its reward table
         )
+
+
+def _dangers(work: Acting) -> tuple[str, ...]:
+    """Return how servers may drop live keys by themselves, what is true of several keys said once."""
+    told = (danger for key in work.season.live_keys for danger in dangers(work.outside.redis, key))
+    return tuple(dict.fromkeys(told))
