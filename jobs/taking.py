@@ -76,7 +76,7 @@ def take_file(outside: Outside, path: Path, source: str, boards: list[Board], pr
         progress(rows)
     counted = {season.key for board in boards for season in seasons.of_board(outside.database, board.name)}
     behind = counted & set(pending.seasons(outside.database))
-    _write(outside, boards, behind, taken)
+    write_totals(outside, boards, behind, taken)
     taken.waiting = sum(pending.count(outside.database, key) for key in behind)
     return taken
 
@@ -98,10 +98,14 @@ def take_chunk(outside: Outside, chunk: Chunk, source: str, boards: list[Board],
     """Record one chunk and write its totals to the live boards, folding what came of it into ``taken``."""
     recorded = record(outside.database, source, boards, chunk, origin=origin)
     taken.recorded.add(recorded)
-    _write(outside, boards, recorded.seasons, taken)
+    write_totals(outside, boards, recorded.seasons, taken)
 
 
-def _write(outside: Outside, boards: list[Board], keys: set[int], taken: Taken) -> None:
+def write_totals(outside: Outside, boards: list[Board], keys: set[int], taken: Taken) -> None:
+    """Write to the live boards what is pending of the seasons ``keys``, folding what came of it into ``taken``.
+
+    A board whose Redis does not answer keeps nobody else from theirs; what is left stays pending.
+    """
     for board in boards:
         for season in seasons.of_board(outside.database, board.name, board):
             if season.key in keys - taken.left and season.frozen_at is None:

@@ -43,10 +43,11 @@ def count_again(database: Database, key: int, board: Board, bounds: Bounds) -> N
 
 
 def _count_history(database: Database, source: int, key: int, board: Board, bounds: Bounds) -> None:
-    counting.stage_rules(database, [(key, board, bounds)])
+    rules = [counting.rule(key, board, bounds)]
+    counting.stage(database, rules)
     values = {"source_id": source, "key": key, "wanted": Jsonb(as_text(board.where))}
     database.rows("opening.history", {**values, "starts_at": bounds.starts_at, "ends_at": bounds.ends_at})
-    for beyond in counting.recount(database, source):
+    for beyond in counting.count(database, source, rules):
         raise ConfigError(
             f"board {board.name} cannot count season {bounds.id}: player {beyond['player_id']!r} has "
             f"{beyond['points']:,} points there",

@@ -99,6 +99,8 @@ class _Recording:
         self.boards = boards
         self.chunk = chunk
         self.values = {"source_id": number, "origin": origin, "limit": REMARKS, "until": until}
+        self.rules: list[counting.Rule] = []
+        self.new = 0
 
     def run(self, span: tuple[datetime, datetime] | None) -> Recorded | None:
         """Return what became of the results, played in ``span``; None if a season was added, to be tried again."""
@@ -110,52 +112,64 @@ class _Recording:
         self.database.rows(
             "results.refuse_homeless", {"filters": [Jsonb(as_text(board.where)) for board in self.boards]}
         )
-        self._do("repeats_within")
+        self._do("refuse_voided")
         self._count()
         counting.settle(self.database)
-        self._set_aside()
         return self._told()
 
     def _do(self, name: str) -> list[DictRow]:
         return self.database.rows(f"results.{name}", self.values)
+
+    def _number(self, name: str) -> int:
+        return int(self._do(name)[0]["count"])
 
     def _stage(self) -> None:
         self._do("staging")
         with self.database.cursor() as cursor, cursor.copy(query("results.copy")) as copy:
             for result in self.chunk.results:
                 copy.write_row((*result[:5], attributes_json(result.attributes)))
-        self._do("analyze")
 
     def _add_rules(self, span: tuple[datetime, datetime] | None) -> bool:
         """Say which seasons count, and whether they still do; return False if one of them is not fixed yet."""
         found = seasons.of_source(self.database, self.source, *span) if span else []
         if not all(fixed for _, fixed in found):
             return False
-        counting.stage_rules(self.database, [(season.key, season.board, season.bounds) for season, _ in found])
+        self.rules = [counting.rule(season.key, season.board, season.bounds) for season, _ in found]
+        counting.stage(self.database, self.rules)
         barrier.enter(self.database, barrier.SEASONS, [season.key for season, _ in found])
         # A statement of its own: one that also took the lock would read the state from before it waited.
         self._do("read_states")
         return True
 
     def _count(self) -> None:
-        """Insert and recount; where a total would leave what the board's scores can say, refuse that player's lines."""
+        """Insert and count; where a total would leave what the board's scores can say, refuse that player's lines."""
         while refused := self._try_to_count():
-            reasons = {
-                row["line"]: f"the player's total would be {row['points']:,} points; board {row['board']} can hold "
-                f"{row['least']:,} to {row['most']:,}"
-                for row in refused
-            }
-            self.database.rows("results.refuse_lines", {"lines": list(reasons), "reasons": list(reasons.values())})
+            self.database.rows("results.refuse_lines", {"lines": list(refused), "reasons": list(refused.values())})
 
-    def _try_to_count(self) -> list[DictRow]:
-        """Return the lines of players whose totals would not fit, with nothing done if there are any."""
+    def _try_to_count(self) -> dict[int, str]:
+        """Return the lines of players whose totals would not fit, each with why; nothing is done if there are any."""
         with self.database.transaction():
-            for name in ("insert", "compare_known", "counted", "analyze_counted", "late"):
-                self._do(name)
-            refused = counting.recount(self.database, self.number)
+            eligible = self._number("eligible")
+            self.new = self._number("insert")
+            if self.new < eligible:
+                self._do("compare_known")
+            self._do("late")
+            beyond = counting.count(self.database, self.number, self.rules)
+            refused = self._lines_of(beyond) if beyond else {}
             if refused:
                 raise Rollback
         return refused
+
+    def _lines_of(self, beyond: list[DictRow]) -> dict[int, str]:
+        lines = self.database.rows(
+            "results.lines_of",
+            {
+                "seasons": [row["season_id"] for row in beyond],
+                "players": [row["player_id"] for row in beyond],
+                "numbers": list(range(len(beyond))),
+            },
+        )
+        return {row["line"]: _too_many(beyond[row["number"]]) for row in lines}
 
     def _set_aside(self) -> None:
         """Keep what was not taken, with unreadable rows, in one order: no two imports wait for each other."""
@@ -165,23 +179,35 @@ class _Recording:
         self.database.rows("results.set_aside", {**self.values, **values})
 
     def _told(self) -> Recorded:
-        counts = Counter({row["verdict"]: row["count"] for row in self._do("verdicts")})
-        remarks = [Remark(row["line"], row["verdict"], row["reason"]) for row in self._do("remarks")]
-        remarks += [
-            Remark(row["line"], "late", f"board {row['board']}: the season was frozen before it came")
-            for row in self._do("late_remarks")
-        ]
-        remarks += [Remark(bad.line, "refused", bad.reason) for bad in self.chunk.unreadable]
-        return Recorded(
-            new=counts["new"],
-            repeated=counts["repeated"],
-            conflicting=counts["conflict"],
-            refused=counts["refused"] + len(self.chunk.unreadable),
-            late=self._do("late_count")[0]["count"],
-            uncounted=self._do("uncounted")[0]["count"],
-            remarks=sorted(remarks, key=lambda remark: remark.line)[:REMARKS],
-            seasons={row["season_id"] for row in self._do("seasons_touched")},
+        """Return what became of the batch, after what was not taken is set aside."""
+        outcome = self._do("outcome")[0]
+        found = Recorded(
+            new=self.new, late=outcome["late"], uncounted=outcome["uncounted"], seasons=set(outcome["seasons"])
         )
+        if self.new < self.chunk.rows:
+            self._tell_of_the_others(found)
+        if found.late:
+            found.remarks += [
+                Remark(row["line"], "late", f"board {row['board']}: the season was frozen before it came")
+                for row in self._do("late_remarks")
+            ]
+        found.remarks = sorted(found.remarks, key=lambda remark: remark.line)[:REMARKS]
+        return found
+
+    def _tell_of_the_others(self, found: Recorded) -> None:
+        self._set_aside()
+        counts = Counter({row["verdict"]: row["count"] for row in self._do("verdicts")})
+        found.repeated, found.conflicting = counts["repeated"], counts["conflict"]
+        found.refused = counts["refused"] + len(self.chunk.unreadable)
+        found.remarks += [Remark(row["line"], row["verdict"], row["reason"]) for row in self._do("remarks")]
+        found.remarks += [Remark(bad.line, "refused", bad.reason) for bad in self.chunk.unreadable]
+
+
+def _too_many(beyond: DictRow) -> str:
+    return (
+        f"the player's total would be {beyond['points']:,} points; board {beyond['board']} can hold "
+        f"{beyond['least']:,} to {beyond['most']:,}"
+    )
 
 
 def _storable(text: str) -> str:

@@ -48,6 +48,7 @@ create table finale.season (
     created_at  timestamptz not null default clock_timestamp(),
     adopted     boolean not null default false,  -- a key that Finale never opened: nothing is written to it
     retry_at    timestamptz,  -- when a step that failed is tried again, without a person
+    pruned_at   timestamptz,  -- its results are in the archive and no longer here
     unique (board, season),
     check (starts_at < ends_at and ends_at <= closes_at),
     check (state in ('scheduled', 'open', 'closing', 'frozen', 'snapshotted', 'reconciled',
@@ -103,6 +104,7 @@ create table finale.match_result (
     played_at   timestamptz not null,
     attributes  jsonb,
     recorded_at timestamptz not null default clock_timestamp(),
+    voided      boolean not null default false,
     primary key (source_id, match_id, player_id)
 );
 create index match_result_player on finale.match_result (source_id, player_id, played_at);
@@ -110,6 +112,27 @@ create index match_result_time on finale.match_result using brin (played_at);
 
 -- A result that came after a season's freeze: kept, named late, never counted there.
 create table finale.late_result (
+    season_id   int not null,
+    source_id   int not null,
+    match_id    text collate "C" not null,
+    player_id   bytea not null,
+    recorded_at timestamptz not null default clock_timestamp(),
+    primary key (season_id, source_id, match_id, player_id)
+);
+
+-- Matches that count no more, by whose word and why. An empty player means everybody's result, also one still to come.
+create table finale.void (
+    source_id int not null,
+    match_id  text collate "C" not null,
+    player_id bytea not null,
+    who       text not null,
+    because   text not null,
+    voided_at timestamptz not null default clock_timestamp(),
+    primary key (source_id, match_id, player_id)
+);
+
+-- A result that was voided after a season's freeze: it still counts in the season's totals, and corrections undo it.
+create table finale.late_void (
     season_id   int not null,
     source_id   int not null,
     match_id    text collate "C" not null,
@@ -128,9 +151,12 @@ create table finale.set_aside (
     origin      text not null,
     line        bigint not null,
     recorded_at timestamptz not null default clock_timestamp(),
+    played_at   timestamptz,  -- unknown where it could not be read
     primary key (source_id, fingerprint)
 );
 
+-- A player's total, and what later matches may be added to without counting the earlier ones again: when the first and
+-- the last were played, and the most and the least points ever held. Where that is unknown, all are counted.
 create table finale.player_total (
     season_id  int not null,
     player_id  bytea not null,
@@ -138,8 +164,19 @@ create table finale.player_total (
     reached_at timestamptz not null,
     matches    int not null,
     version    bigint not null,
+    first_at   timestamptz,
+    last_at    timestamptz,
+    highest    bigint,
+    lowest     bigint,
     primary key (season_id, player_id)
 ) with (fillfactor = 80);
+
+-- Players whose last match was voided: whenever a board is written anew, they must not be on it.
+create table finale.removed_player (
+    season_id int not null,
+    player_id bytea not null,
+    primary key (season_id, player_id)
+);
 
 -- Totals that Redis does not have yet. Only the version changes with every total, and no index has it.
 create table finale.pending (

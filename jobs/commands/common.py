@@ -73,3 +73,13 @@ def confirm(question: str, yes: bool) -> None:
     """Ask a person at a terminal; elsewhere the name that a lever needs is enough. Raises Abort if the answer is no."""
     if not yes and sys.stdin.isatty() and sys.stderr.isatty():
         typer.confirm(question, abort=True, err=True)
+
+
+def player_id(text: str, *, binary: bool) -> bytes:
+    """Return a player's id as a person gives it, hex on ``binary`` boards; raise InputError for what is no hex."""
+    if not binary:
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InputError(f"--player {text!r} is not hex", hint="ids of binary boards are written in hex") from None

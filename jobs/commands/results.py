@@ -1,4 +1,4 @@
-"""finale results import and apply."""
+"""finale results import and apply; the other commands about results are in files of their own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import Annotated
 import typer
 
 from jobs import output
+from jobs.commands import results_lists, results_void
 from jobs.commands.common import AsJson, BoardName, SeasonName, wired
 from leaderboard.errors import InputError, WrongStateError
 from leaderboard.states import State, reached
 
 results = typer.Typer(help="Match results.", no_args_is_help=True)
+results.command("void")(results_void.void)
+results.command("late")(results_lists.late)
+results.command("conflicts")(results_lists.conflicts)
+results.command("refused")(results_lists.refused)
+results.command("voided")(results_lists.voided)
 _SHOWN = 20
 
 

@@ -7,11 +7,11 @@ set definition = %(definition)s, live_key = %(live_key)s, fixed_at = clock_times
 where season_id = %(key)s;
 
 -- name: history
-create temp table counted on commit drop as
-select null::bigint as line, match_id, player_id, %(key)s::int as season_id, false as frozen
+insert into counted (season_id, match_id, player_id, points, played_at, frozen)
+select %(key)s, match_id, player_id, points, played_at, false
 from finale.match_result
-where source_id = %(source_id)s and played_at >= %(starts_at)s and played_at < %(ends_at)s
+where source_id = %(source_id)s and played_at >= %(starts_at)s and played_at < %(ends_at)s and not voided
   and finale.matches_filter(attributes, %(wanted)s);
 
 -- name: drop_temporary
-drop table if exists pg_temp.rules, pg_temp.counted, pg_temp.fresh;
+drop table if exists pg_temp.rules, pg_temp.counted, pg_temp.fresh, pg_temp.recounted, pg_temp.touched;

@@ -68,7 +68,15 @@ where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.play
 -- name: again
 insert into finale.pending as p (season_id, bucket, player_id, version)
 select t.season_id, finale.bucket_of(t.player_id), t.player_id, t.version
-from finale.player_total t
+from (
+    select season_id, player_id, version from finale.player_total
+    union all
+    -- Whose last match was voided is taken out again; one who has played since stands above too.
+    select season_id, player_id, 0 from finale.removed_player r
+    where not exists (
+        select from finale.player_total t where t.season_id = r.season_id and t.player_id = r.player_id
+    )
+) t
 join finale.season s
   on s.season_id = t.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
 where t.season_id = %(key)s and finale.bucket_of(t.player_id) = any(%(buckets)s::smallint[])
@@ -83,7 +91,14 @@ join finale.bucket_lease l
   on l.season_id = %(key)s and l.bucket = mine.bucket and l.holder = %(holder)s and l.fence = mine.fence
 join finale.season s
   on s.season_id = l.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
-join finale.player_total t on t.season_id = l.season_id and finale.bucket_of(t.player_id) = l.bucket
+join (
+    select season_id, player_id, version from finale.player_total
+    union all
+    select season_id, player_id, 0 from finale.removed_player r
+    where not exists (
+        select from finale.player_total t where t.season_id = r.season_id and t.player_id = r.player_id
+    )
+) t on t.season_id = l.season_id and finale.bucket_of(t.player_id) = l.bucket
 order by 1, 2, 3
 on conflict (season_id, bucket, player_id) do nothing;
 

@@ -19,83 +19,94 @@ create temp table staged (
 -- name: copy
 copy staged (line, match_id, player_id, points, played_at, attributes) from stdin;
 
--- name: analyze
-analyze staged;
-
 -- name: refuse_future
 update staged set verdict = 'refused', reason = 'played_at lies in the future of PostgreSQL''s clock'
 where played_at > %(until)s;
 
--- name: repeats_within
-with ranked as (
-    select line, first_value(line) over earlier as first,
-           points is distinct from first_value(points) over earlier
-           or played_at is distinct from first_value(played_at) over earlier
-           or attributes is distinct from first_value(attributes) over earlier as differs
-    from staged where verdict is null
-    window earlier as (partition by match_id, player_id order by line)
-)
-update staged s
-set verdict = case when r.differs then 'conflict' else 'repeated' end,
-    reason = case when r.differs then format('line %%s gives the same match and player other values', r.first) end
-from ranked r
-where r.line = s.line and r.line <> r.first;
-
 -- name: refuse_homeless
 update staged s
-set verdict = 'refused', reason = 'no season of any board takes results played at that time'
+set verdict = 'refused',
+    reason = case when exists (
+        select from rules r
+        where s.played_at >= r.starts_at and s.played_at < r.ends_at and finale.matches_filter(s.attributes, r.wanted)
+    ) then 'the results of that season were pruned: they are in the archive'
+    else 'no season of any board takes results played at that time' end
 where verdict is null
   and exists (select from unnest(%(filters)s::jsonb[]) as wanted where finale.matches_filter(s.attributes, wanted))
   and not exists (
     select from rules r
-    where s.played_at >= r.starts_at and s.played_at < r.ends_at and finale.matches_filter(s.attributes, r.wanted)
+    where s.played_at >= r.starts_at and s.played_at < r.ends_at and not r.pruned
+      and finale.matches_filter(s.attributes, r.wanted)
   );
 
+-- name: refuse_voided
+update staged s
+set verdict = 'refused',
+    reason = format('the match was voided by %%s on %%s: %%s', v.who,
+                    to_char(v.voided_at at time zone 'UTC', 'YYYY-MM-DD'), v.because)
+from finale.void v
+where s.verdict is null
+  and v.source_id = %(source_id)s and v.match_id = s.match_id and v.player_id in ('', s.player_id)
+  and not exists (
+    select from finale.match_result r
+    where r.source_id = %(source_id)s and r.match_id = s.match_id and r.player_id = s.player_id
+);
+
 -- name: read_states
-update rules r set frozen = true
-from finale.season s
-where s.season_id = r.season_id
-  and (s.frozen_at is not null or s.state not in ('scheduled', 'open', 'closing'));
+update rules r set frozen = s.frozen, pruned = s.pruned
+from (
+    select season_id, pruned_at is not null as pruned,
+           frozen_at is not null or state not in ('scheduled', 'open', 'closing') as frozen
+    from finale.season
+) s
+where s.season_id = r.season_id and (s.frozen or s.pruned);
+
+-- name: eligible
+select count(*) as count from staged where verdict is null;
 
 -- name: insert
 with taken as (
     insert into finale.match_result (source_id, match_id, player_id, points, played_at, attributes)
     select %(source_id)s, match_id, player_id, points, played_at, attributes
     from staged where verdict is null
-    order by match_id, player_id
+    -- In one order, so that no two importers wait for each other; of equal keys the first line is taken.
+    order by match_id, player_id, line
     on conflict do nothing
-    returning match_id, player_id
+    returning match_id, player_id, points, played_at, attributes
+), kept as (
+    insert into counted (season_id, match_id, player_id, points, played_at, frozen)
+    select r.season_id, t.match_id, t.player_id, t.points, t.played_at, r.frozen
+    from taken t
+    left join rules r on t.played_at >= r.starts_at and t.played_at < r.ends_at
+                     and finale.matches_filter(t.attributes, r.wanted)
 )
-update staged s set verdict = 'new'
-from taken t
-where s.verdict is null and t.match_id = s.match_id and t.player_id = s.player_id;
+select count(*) as count from taken;
 
 -- name: compare_known
+with fresh_keys as (
+    select distinct match_id, player_id, true as fresh from counted
+), given as (
+    select s.line, s.match_id, s.player_id, s.points, s.played_at, s.attributes, k.fresh,
+           min(s.line) over (partition by s.match_id, s.player_id) as first
+    from staged s left join fresh_keys k on k.match_id = s.match_id and k.player_id = s.player_id
+    where s.verdict is null
+), known as (
+    select g.line, g.first, g.fresh, r.points,
+           to_char(r.played_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as played,
+           r.points = g.points and r.played_at = g.played_at and r.attributes is not distinct from g.attributes as same
+    from given g
+    join finale.match_result r
+      on r.source_id = %(source_id)s and r.match_id = g.match_id and r.player_id = g.player_id
+    where g.fresh is null or g.line <> g.first
+)
 update staged s
 set verdict = case when k.same then 'repeated' else 'conflict' end,
-    reason = case when not k.same
-             then format('the ledger has this match and player with %%s points played at %%s', k.points, k.played) end
-from (
-    select s.line, r.points,
-           to_char(r.played_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as played,
-           r.points = s.points and r.played_at = s.played_at and r.attributes is not distinct from s.attributes as same
-    from staged s
-    join finale.match_result r
-      on r.source_id = %(source_id)s and r.match_id = s.match_id and r.player_id = s.player_id
-    where s.verdict is null
-) k
+    reason = case when k.same then null
+                  when k.fresh then format('line %%s gives the same match and player other values', k.first)
+                  else format('the ledger has this match and player with %%s points played at %%s', k.points, k.played)
+             end
+from known k
 where k.line = s.line;
-
--- name: counted
-create temp table counted on commit drop as
-select s.line, s.match_id, s.player_id, r.season_id, r.frozen
-from staged s
-join rules r on s.played_at >= r.starts_at and s.played_at < r.ends_at
-            and finale.matches_filter(s.attributes, r.wanted)
-where s.verdict = 'new';
-
--- name: analyze_counted
-analyze counted;
 
 -- name: late
 insert into finale.late_result (season_id, source_id, match_id, player_id)
@@ -103,44 +114,51 @@ select season_id, %(source_id)s, match_id, player_id from counted where frozen
 order by season_id, match_id, player_id
 on conflict do nothing;
 
+-- name: lines_of
+select s.line, b.number
+from unnest(%(seasons)s::int[], %(players)s::bytea[], %(numbers)s::int[]) as b (season_id, player_id, number)
+join counted c on c.season_id = b.season_id and c.player_id = b.player_id and not c.frozen
+join staged s on s.match_id = c.match_id and s.player_id = c.player_id and s.verdict is null
+order by s.line;
+
 -- name: refuse_lines
 update staged s set verdict = 'refused', reason = w.reason
 from unnest(%(lines)s::bigint[], %(reasons)s::text[]) as w (line, reason)
 where w.line = s.line;
 
 -- name: set_aside
-insert into finale.set_aside (source_id, fingerprint, kind, reason, given, origin, line)
-select %(source_id)s, sha256(convert_to(kind || given::text, 'UTF8')) as fingerprint, kind, reason, given, %(origin)s, line
+insert into finale.set_aside (source_id, fingerprint, kind, reason, given, origin, line, played_at)
+select %(source_id)s, sha256(convert_to(kind || given::text, 'UTF8')) as fingerprint, kind, reason, given, %(origin)s,
+       line, played_at
 from (
-    select verdict as kind, reason, line,
+    select verdict as kind, reason, line, played_at,
            jsonb_build_object('match_id', match_id, 'player_id', encode(player_id, 'escape'), 'points', points::text,
                               'played_at', to_char(played_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
                               'attributes', attributes) as given
     from staged where verdict in ('conflict', 'refused')
     union all
-    select 'refused', * from unnest(%(reasons)s::text[], %(lines)s::bigint[], %(givens)s::jsonb[])
+    select 'refused', reason, line, null, given
+    from unnest(%(reasons)s::text[], %(lines)s::bigint[], %(givens)s::jsonb[]) as bad (reason, line, given)
 ) aside
 order by fingerprint, line
 on conflict do nothing;
 
 -- name: verdicts
-select verdict, count(*) as count from staged group by verdict;
+select verdict, count(*) as count from staged where verdict is not null group by verdict;
 
--- name: late_count
-select count(distinct line) as count from counted where frozen;
-
--- name: uncounted
-select count(*) as count from staged s
-where s.verdict = 'new' and not exists (select from counted c where c.line = s.line);
+-- name: outcome
+select count(distinct (match_id, player_id)) filter (where frozen) as late,
+       count(*) filter (where season_id is null) as uncounted,
+       coalesce(array_agg(distinct season_id) filter (where not frozen), '{}') as seasons
+from counted;
 
 -- name: remarks
-select s.line, s.verdict, s.reason, s.match_id, s.player_id from staged s
+select s.line, s.verdict, s.reason from staged s
 where s.verdict in ('conflict', 'refused')
 order by s.line limit %(limit)s;
 
 -- name: late_remarks
-select c.line, r.board, c.match_id, c.player_id from counted c join rules r using (season_id)
-where c.frozen order by c.line, r.board limit %(limit)s;
-
--- name: seasons_touched
-select distinct season_id from counted where not frozen;
+select s.line, r.board from counted c
+join rules r using (season_id)
+join staged s on s.match_id = c.match_id and s.player_id = c.player_id and s.verdict is null
+where c.frozen order by s.line, r.board limit %(limit)s;

@@ -48,7 +48,7 @@ def test_i6_freeze_waits_for_a_writer_that_read_open(
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as writer,
         Database(ledger_url) as freezer,
-        paused(monkeypatch, counting, "recount") as point,
+        paused(monkeypatch, counting, "count") as point,
     ):
         writing = pool.submit(take, writer, result("m1", points=5))
         assert point.reached.wait(30)
@@ -72,7 +72,7 @@ def test_i6_newcomers_do_not_queue_behind_a_waiting_freeze(
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as writer,
         Database(ledger_url) as freezer,
-        paused(monkeypatch, counting, "recount") as point,
+        paused(monkeypatch, counting, "count") as point,
     ):
         writing = pool.submit(take, writer, result("m1", points=5))
         assert point.reached.wait(30)
@@ -157,7 +157,7 @@ def test_i8_a_freeze_killed_between_mark_and_barrier_is_finished_by_the_next(
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as writer,
         Database(ledger_url) as freezer,
-        paused(monkeypatch, counting, "recount") as point,
+        paused(monkeypatch, counting, "count") as point,
     ):
         writing = pool.submit(take, writer, result("m1", points=5))
         assert point.reached.wait(30)

@@ -114,7 +114,7 @@ def test_no_result_falls_between_recording_and_fixing(
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as one,
         Database(ledger_url) as two,
-        paused(monkeypatch, counting, "recount") as point,
+        paused(monkeypatch, counting, "count") as point,
     ):
         recording = pool.submit(take, one, result("m1", points=2), boards=[board("old", source="goals")])
         assert point.reached.wait(30)
