@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import AsJson, BoardName, SeasonName, wired
+from jobs.commands.common import AsJson, BoardName, SeasonName, player_id, wired
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def standings(
         if player is None:
             rows = read.top(outside, found, top or 10)
         else:
-            rows = read.around(outside, found, _player_id(player, "--player", binary), around)
+            rows = read.around(outside, found, player_id(player, "--player", binary=binary), around)
     _print(rows, binary, as_json)
 
 
@@ -90,7 +90,7 @@ def around(
 
     with wired() as outside:
         found = season_to_read(outside, board, season_id)
-        rows = read.around(outside, found, _player_id(player, "PLAYER", _binary(found)), n)
+        rows = read.around(outside, found, player_id(player, "PLAYER", binary=_binary(found)), n)
     _print(rows, _binary(found), as_json)
 
 
@@ -110,7 +110,7 @@ def rank(
 
     with wired() as outside:
         found = season_to_read(outside, board, season_id)
-        told = read.rank(outside, found, _player_id(player, "PLAYER", _binary(found)))
+        told = read.rank(outside, found, player_id(player, "PLAYER", binary=_binary(found)))
     points, reached = codec_for(found.board, found.bounds).decode(told.score)
     reached_at = None if reached is None else from_microseconds(reached)
     if as_json:
@@ -149,12 +149,3 @@ def _print(rows: Sequence[Standing], binary: bool, as_json: bool) -> None:
 
 def _binary(season: Season) -> bool:
     return season.board.member == "binary"
-
-
-def _player_id(text: str, what: str, binary: bool) -> bytes:
-    if not binary:
-        return text.encode("utf-8", "surrogateescape")
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise InputError(f"{what} {text!r} is not hex", hint="ids of binary boards are written in hex") from None

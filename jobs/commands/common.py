@@ -75,11 +75,14 @@ def confirm(question: str, yes: bool) -> None:
         typer.confirm(question, abort=True, err=True)
 
 
-def player_id(text: str, *, binary: bool) -> bytes:
-    """Return a player's id as a person gives it, hex on ``binary`` boards; raise InputError for what is no hex."""
+def player_id(text: str, what: str = "--player", *, binary: bool) -> bytes:
+    """Return a player's id as a person gives it, hex on ``binary`` boards.
+
+    Raises InputError for what is no hex, naming the option or argument ``what``.
+    """
     if not binary:
         return text.encode("utf-8", "surrogateescape")
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise InputError(f"--player {text!r} is not hex", hint="ids of binary boards are written in hex") from None
+        raise InputError(f"{what} {text!r} is not hex", hint="ids of binary boards are written in hex") from None
