@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-
 from jobs import identity
+from jobs.spreading import Spread
 from jobs.wiring import Outside
-from leaderboard.codec import Codec, codec_for, to_microseconds
 from leaderboard.errors import FinaleError, LeaseLostError, WrongStateError
 from leaderboard.marks import Mark, has_lost
 from leaderboard.season import Season
-from ledger import pending
+from ledger import pending, seasons
 from ledger.leases import Lease
-from ledger.pending import BucketLease, PendingTotal
+from ledger.pending import BucketLease
 from live import apply
 from live.errors import FencedError, LostWritesError
 from live.keyspace import kinds
 
 BATCH = 2_000
 _ROUNDS = 100
+
+#: How far each shard has got with each bucket, by bucket and shard.
+Marks = Mapping[tuple[int, int], Mark]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +40,18 @@ class Applied:
 def apply_pending(
     outside: Outside, season: Season, holder: str, *, force: bool = False, freezer: Lease | None = None
 ) -> Applied:
-    """Write the season's pending totals to its live key and return what was done.
+    """Write the season's pending totals to its live keys and return what was done.
 
     Buckets that another applier holds are left to it, unless it has ended or ``force`` takes them over. Those of which
-    the server has lost writes are taken too, and written anew. Of a sealed season nothing is written. The ``freezer``,
+    a server has lost writes are taken too, and written anew. Of a sealed season nothing is written. The ``freezer``,
     as long as its lease is the season's, takes every bucket by force, so that no older applier can write any more.
     Raises WrongStateError for an adopted key, to which nothing is written.
     """
     check_own_key(season)
-    target = written_key(outside, season)
+    targets = written_keys(outside, season)
     every = freezer is not None
     dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
     done = Applied()
-    codec = codec_for(season.board, season.bounds)
     behind = _behind(outside, season)
     for _ in range(_ROUNDS):
         leases = pending.claim(
@@ -69,8 +69,11 @@ def apply_pending(
         if not leases:
             return done
         try:
-            for lease, mark, found in _agree(outside, season, leases):
-                done += found + _write_bucket(outside, season, target, codec, lease, mark)
+            spread = Spread(outside, _as_cut_now(outside, season), targets)
+            marks, lost = agree(outside, season, leases)
+            done += Applied(lost_buckets=lost)
+            for lease in leases:
+                done += _write_bucket(outside, spread, lease, marks)
         except FencedError:
             continue  # taken over before it began: look again what is left
         except BaseException:
@@ -90,12 +93,15 @@ def check_own_key(season: Season) -> None:
         )
 
 
-def written_key(outside: Outside, season: Season) -> str:
-    """Return the key that the season's totals are written to: the live key, or the private name once it has that."""
-    if not season.renames or season.standing_key == season.own_key:
-        return season.standing_key
-    # A freeze that was broken off may have renamed it already.
-    return season.live_key if kinds(outside.redis, [season.own_key])[season.own_key] == "none" else season.own_key
+def written_keys(outside: Outside, season: Season) -> tuple[str, ...]:
+    """Return the keys that the season's totals are written to: the live ones, or the private names that they have."""
+    if not season.renames or season.standing_keys == season.own_keys:
+        return season.standing_keys
+    # A freeze that was broken off may have renamed some already.
+    found = kinds(outside.redis, season.own_keys)
+    return tuple(
+        live if found[own] == "none" else own for live, own in zip(season.live_keys, season.own_keys, strict=True)
+    )
 
 
 def give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
@@ -105,65 +111,67 @@ def give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
             pending.release(outside.database, lease)
 
 
+def agree(outside: Outside, season: Season, leases: Sequence[BucketLease]) -> tuple[Marks, int]:
+    """Claim the buckets beside every live key too, and return how far each was written, and how many have lost writes.
+
+    Where a server no longer has what the ledger recorded, all of the bucket is pending again.
+    """
+    buckets, fences = [lease.bucket for lease in leases], [lease.fence for lease in leases]
+    found = {
+        (bucket, shard): mark
+        for shard, key in enumerate(season.own_keys)
+        for bucket, mark in zip(buckets, apply.claim(outside.redis, key, buckets, fences), strict=True)
+    }
+    recorded = pending.marks(outside.database, season.key)
+    behind = {bucket for (bucket, shard), mark in found.items() if _lost(mark, recorded, bucket, shard)}
+    pending.lost(outside.database, [lease for lease in leases if lease.bucket in behind])
+    return found, len(behind)
+
+
+def _lost(mark: Mark, recorded: Marks, bucket: int, shard: int) -> bool:
+    return has_lost(mark, recorded.get((bucket, shard), Mark()))
+
+
+def _as_cut_now(outside: Outside, season: Season) -> Season:
+    """Return the season as it stands after the buckets were claimed: its bands of score may have been cut anew.
+
+    Whoever cuts them claims every bucket afterwards, so that those who knew the old cuts write nothing more.
+    """
+    if not season.board.layout.cuts:
+        return season
+    return seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
+
+
 def _behind(outside: Outside, season: Season) -> list[int]:
-    """Return the buckets of which the server seems to have lost writes; whoever claims them finds out."""
+    """Return the buckets of which a server seems to have lost writes; whoever claims them finds out."""
     recorded = pending.marks(outside.database, season.key)
-    if not recorded:
-        return []
-    buckets = [bucket for bucket, _ in recorded]
-    found = apply.written(outside.redis, season.own_key, buckets)
+    behind: set[int] = set()
     # Asked of the server last: what is written meanwhile only makes its numbers higher.
-    return [
-        bucket for bucket, mark, known in zip(buckets, found, recorded.values(), strict=True) if has_lost(mark, known)
-    ]
+    for shard, key in enumerate(season.own_keys):
+        buckets = [bucket for bucket, of in recorded if of == shard]
+        if buckets:
+            found = apply.written(outside.redis, key, buckets)
+            behind |= {
+                bucket for bucket, mark in zip(buckets, found, strict=True) if _lost(mark, recorded, bucket, shard)
+            }
+    return sorted(behind)
 
 
-def _agree(outside: Outside, season: Season, leases: Sequence[BucketLease]) -> list[tuple[BucketLease, Mark, Applied]]:
-    """Claim the buckets in Redis too; where it no longer has what the ledger recorded, everything is pending again."""
-    found = apply.claim(
-        outside.redis, season.own_key, [lease.bucket for lease in leases], [lease.fence for lease in leases]
-    )
-    recorded = pending.marks(outside.database, season.key)
-    lost = [
-        lease
-        for lease, mark in zip(leases, found, strict=True)
-        if has_lost(mark, recorded.get((lease.bucket, 0), Mark()))
-    ]
-    pending.lost(outside.database, lost)
-    return [(lease, mark, Applied(lost_buckets=int(lease in lost))) for lease, mark in zip(leases, found, strict=True)]
-
-
-def _write_bucket(
-    outside: Outside, season: Season, target: str, codec: Codec, lease: BucketLease, mark: Mark
-) -> Applied:
+def _write_bucket(outside: Outside, spread: Spread, lease: BucketLease, marks: Marks) -> Applied:
     """Write the bucket until nothing of it is pending; stop quietly if it is taken over, the other one goes on."""
     done = Applied()
+    mine = {shard: mark for (bucket, shard), mark in marks.items() if bucket == lease.bucket}
+    season = spread.season
     try:
         while totals := pending.read(outside.database, lease, BATCH):
-            present = [total for total in totals if total.points is not None and total.reached_at is not None]
-            mark = apply.apply(
-                outside.redis,
-                target,
-                bucket=lease.bucket,
-                fence=lease.fence,
-                number=mark.number + 1,
-                members=[total.player_id for total in present],
-                scores=_scores(codec, present),
-                removed=[total.player_id for total in totals if total.points is None],
-                beside=season.own_key,
-            )
-            pending.record(outside.database, lease, {0: mark}, totals, outside.runner.lease)
+            written = spread.write(lease.bucket, lease.fence, mine, totals)
+            mine |= written
+            pending.record(outside.database, lease, written, totals, outside.runner.lease)
             done += Applied(players=len(totals))
         held = pending.release(outside.database, lease)
     except (LeaseLostError, LostWritesError):
         held = False
     if not held:
-        apply.withdraw(outside.redis, season.own_key, lease.bucket, lease.fence)
+        for key in season.own_keys:
+            apply.withdraw(outside.redis, key, lease.bucket, lease.fence)
     return done
-
-
-def _scores(codec: Codec, totals: Sequence[PendingTotal]) -> list[float]:
-    points = np.array([total.points for total in totals], dtype=np.int64)
-    reached_at = np.array([to_microseconds(total.reached_at) for total in totals if total.reached_at], dtype=np.int64)
-    scores: list[float] = codec.encode_array(points, reached_at).tolist()
-    return scores

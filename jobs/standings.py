@@ -40,10 +40,13 @@ def around(outside: Outside, season: Season, player_id: bytes, n: int) -> list[S
     return _rows(reading.around(outside.store, season.board.name, season.id, row["position"], n).to_pylist())
 
 
-def rank(outside: Outside, season: Season, player_id: bytes) -> Rank:
-    """Return the player's rank among how many, from one version of the board. Raises what ``around`` raises."""
+def rank(outside: Outside, season: Season, player_id: bytes, *, exact: bool = True) -> Rank:
+    """Return the player's rank among how many, from one version of the board. Raises what ``around`` raises.
+
+    Not ``exact``, it is estimated while there is a live board; from the archive it is always exact.
+    """
     if live := _live(outside, season):
-        found = live.rank(player_id)
+        found = live.rank(player_id, exact=exact)
         if found is not None:
             return found
         if not _sealed(season):
@@ -58,7 +61,7 @@ def _live(outside: Outside, season: Season) -> LiveBoard | None:
     """Return the live board; None once it was cleaned."""
     if season.state is State.CLEANED:
         return None
-    return LiveBoard(outside.redis, season.board, season.bounds, season.standing_key)
+    return LiveBoard.of(outside.redis, season)
 
 
 def _sealed(season: Season) -> bool:

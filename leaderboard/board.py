@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from leaderboard import keys
+from leaderboard.bands import Bands, Scale, bands_fault, bands_of, scale_of
 from leaderboard.calendar_rule import Calendar
 from leaderboard.delivery import Delivery
 from leaderboard.errors import ConfigError
@@ -32,6 +33,7 @@ class Board(Strict):
     aggregate: Literal["sum", "best", "last"] = "sum"
     ties: Annotated[Ties, BeforeValidator(_ties, json_schema_input_type=str | Ties)] = Ties()
     shards: Annotated[Shards, BeforeValidator(shards_of, json_schema_input_type=Literal["none"] | Shards)] = Shards()
+    bands: Annotated[Bands | None, BeforeValidator(bands_of)] = None
     member: Literal["text", "binary"] = "text"
     points: Literal["integer", "fraction"] = "integer"
     ledger: Literal["own", "none"] = "own"
@@ -99,6 +101,12 @@ class Board(Strict):
             raise ValueError(f"key = {self.key!r} has {keys.SHARD}, but the board has no shards")
         if fault := cut_fault(self.shards, fraction=self.points == "fraction", multiplier=self._multiplier):
             raise ValueError(fault)
+        if self.bands is None:
+            return
+        if self.ledger != "own":
+            raise ValueError("bands are counted by whoever writes the board; they need Finale's own ledger")
+        if fault := bands_fault(self.bands, fraction=self.points == "fraction", multiplier=self._multiplier):
+            raise ValueError(fault)
 
     @property
     def _multiplier(self) -> int | None:
@@ -108,6 +116,12 @@ class Board(Strict):
     def layout(self) -> Layout:
         """Which shard has whom."""
         return layout_of(self.shards, multiplier=self._multiplier, descending=self.descending)
+
+    @property
+    def scale(self) -> Scale | None:
+        """The score bands by which ranks are estimated; None for a board without."""
+        fraction = self.points == "fraction"
+        return None if self.bands is None else scale_of(self.bands, multiplier=self._multiplier, fraction=fraction)
 
     @property
     def shares_key(self) -> bool:
@@ -131,14 +145,14 @@ class Board(Strict):
     def with_fixed_of(self, opened: Board) -> Board:
         """Return this board, but with everything that ``opened`` fixed when its season opened.
 
-        Codec, ties, order, aggregate, key, shards, freeze, member, points, source, filter and ledger stay, as do the
-        stored bounds with their grace; the rest (keep_live, cleanup, rewards, current_key) follows the configuration
-        until it closes.
+        Codec, ties, order, aggregate, key, shards, bands, freeze, member, points, source, filter and ledger stay, as do
+        the stored bounds with their grace; the rest (keep_live, cleanup, rewards, current_key) follows the
+        configuration until it closes.
         """
         return self.model_copy(update={name: getattr(opened, name) for name in FIXED_AT_OPEN})
 
 
 FIXED_AT_OPEN = (
     *("source", "where", "key", "order", "aggregate", "ties"),
-    *("shards", "member", "points", "ledger", "freeze"),
+    *("shards", "bands", "member", "points", "ledger", "freeze"),
 )

@@ -12,9 +12,11 @@ SLOTS = 16_384
 _FIELD = re.compile(r"<([^<>]*)>")
 # Digits only, and the same on every machine: no names of a locale, no %s, which reads the machine's own time zone.
 _LAYOUT = re.compile(r"(?:[^%]|%[YymdHMSjGVuw%])+")
-#: What stands beside a live key: the runner's fence, what was applied, the private names under which a key expires, and
-#: under which it is while a server that is out of memory forgets it.
-KINDS = ("fence", "applied", "expiring", "leaving")
+#: What stands beside a live key: the runner's fence, what was applied, who is moving, how many are in each band; the
+#: private names under which a key expires, and under which it is while a server that is out of memory forgets it.
+KINDS = ("fence", "applied", "moving", "bands", "expiring", "leaving")
+#: What goes with a live key: of these kinds, whatever there is, when the key is forgotten.
+BESIDE = ("applied", "moving", "bands", "fence")
 FROZEN = "frozen"
 SHARD = "<shard>"  #: stays in the name of a live key over several sorted sets, until the shard is known
 

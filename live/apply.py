@@ -71,10 +71,13 @@ def apply(
     scores: Sequence[float],
     removed: Sequence[bytes],
     beside: str | None = None,
+    moving: str = "",
+    bands: str = "",
 ) -> Mark:
     """Give ``members`` their ``scores`` and take out ``removed`` as the bucket's batch ``number``: all or nothing.
 
-    Returns what the server has of the bucket then.
+    Returns what the server has of the bucket then. ``moving`` marks the members as added to this shard while another
+    may still have them; with ``bands``, the text of a scale, the counts of score bands follow.
 
     The bucket is claimed beside the live key, or ``beside`` another name in its slot.
 
@@ -91,8 +94,8 @@ def apply(
     status, stored = run(
         client,
         "apply",
-        {live_key: "zset", helper_key(beside or live_key, "applied"): "hash"},
-        *(bucket, fence, number, token, len(finite)),
+        {live_key: "zset"} | {helper_key(beside or live_key, kind): "hash" for kind in ("applied", "moving", "bands")},
+        *(bucket, fence, number, token, moving, bands, len(finite)),
         *rows,
         *removed,
     )
@@ -111,6 +114,15 @@ def apply(
             hint="the server lost writes, or a write arrived whose answer did not: apply everything since again",
         )
     return Mark(number, token.hex())
+
+
+def present(client: Redis, live_key: str, members: Sequence[bytes]) -> list[bytes]:
+    """Return those of ``members`` that the live key has."""
+    if not members:
+        return []
+    with translated(client, {live_key: "zset"}):
+        scores = send(client, "ZMSCORE", live_key, *members)
+    return [member for member, score in zip(members, scores, strict=True) if score is not None]
 
 
 def _fenced(live_key: str, bucket: int, fence: int, stored: int) -> FencedError:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from redis import Redis
 
+from leaderboard.bands import estimate
 from leaderboard.board import Board
 from leaderboard.codec import Codec, codec_for, from_microseconds
 from leaderboard.errors import InputError
-from leaderboard.season import Bounds
+from leaderboard.season import Bounds, Season
 from leaderboard.standing import Standing
+from live.counts import counted
 from live.rows import Place, Rows, Source
+from live.sharded import ShardedSet
 from live.single import SingleSet
 
 PAGE = 10_000  #: rows that one call reads at most: what a server can answer without others noticing
@@ -53,6 +56,15 @@ class LiveBoard:
     bounds: Bounds
     key: str
     replica: Redis | None = field(default=None, kw_only=True)
+    shards: tuple[str, ...] = field(default=(), kw_only=True)  #: the keys of a board over several sorted sets
+    beside: tuple[str, ...] = field(default=(), kw_only=True)  #: where helper keys stand, if not beside the keys
+
+    @classmethod
+    def of(cls, client: Redis, season: Season, replica: Redis | None = None) -> LiveBoard:
+        """Return the board of a season, wherever its rows are now."""
+        shards = season.standing_keys if season.sharded else ()
+        board = cls(client, season.board, season.bounds, season.standing_key, replica=replica, shards=shards)
+        return replace(board, beside=season.own_keys)
 
     @cached_property
     def codec(self) -> Codec:
@@ -61,7 +73,22 @@ class LiveBoard:
 
     @cached_property
     def _source(self) -> Source:
-        return SingleSet(self.client, self.key, self.board.order, self.replica)
+        if not self.shards:
+            return SingleSet(self.client, self.key, self.board.order, self.replica)
+        layout = self.board.layout
+        ordered, beside = layout.in_order(), self._beside
+        return ShardedSet(
+            self.client,
+            tuple(self.shards[shard] for shard in ordered),
+            tuple(beside[shard] for shard in ordered),
+            self.board.order,
+            bool(layout.cuts),
+            self.replica,
+        )
+
+    @property
+    def _beside(self) -> tuple[str, ...]:
+        return self.beside or self.shards or (self.key,)
 
     def top(self, k: int) -> list[Standing]:
         """Return the first ``k`` rows, fewer where the board is shorter.
@@ -95,10 +122,28 @@ class LiveBoard:
             raise InputError(f"{n:,} rows on each side are too many to read at once", hint=f"ask below {PAGE // 2:,}")
         return self._standings(self._source.around(player_id, n, n))
 
-    def rank(self, player_id: bytes) -> Rank | None:
-        """Return the player's rank and among how many, from one version; None for one who is not on the board."""
-        found = self._source.place(player_id)
-        return None if found is None else Rank(self._rank(found), found.players, found.score)
+    def rank(self, player_id: bytes, *, exact: bool = True) -> Rank | None:
+        """Return the player's rank and among how many, from one version; None for one who is not on the board.
+
+        Not ``exact``, it is estimated from the counts of the board's score bands, and ``error`` says how far off it may
+        be: less than the players of the own band. Raises InputError on a board without bands.
+        """
+        if not exact and (found := self._estimated(player_id)) is not None:
+            return found
+        place = self._source.place(player_id)
+        return None if place is None else Rank(self._rank(place), place.players, place.score)
+
+    def _estimated(self, player_id: bytes) -> Rank | None:
+        """Return the estimated rank; None where the counts do not know the player's band, which are then wrong."""
+        scale, ties = self.board.scale, self.board.ties.by
+        if scale is None:
+            raise InputError(f"board {self.board.name} has no score bands", hint="ask for the exact rank")
+        score = self._source.score(player_id)
+        if score is None:
+            return None
+        counts = counted(self.client, self._beside)
+        found = estimate(scale, counts, score, descending=self.board.descending, one_rank_a_score=ties == "shared")
+        return None if found is None else Rank(found.rank, found.players, score, found.error)
 
     def percentile(self, player_id: bytes) -> float | None:
         """Return the least p such that the player is among the top p percent; None for one who is not on the board."""

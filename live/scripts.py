@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,8 @@ from redis.exceptions import NoScriptError
 
 from live.translate import translated
 
+_USES = re.compile(rb"-- use (\w+)\n")
+
 
 @dataclass(frozen=True, slots=True)
 class Script:
@@ -26,9 +29,15 @@ class Script:
 
 @cache
 def load(name: str) -> Script:
-    """Return the script ``lua/<name>.lua`` of this package."""
-    source = (files("live") / "lua" / f"{name}.lua").read_bytes()
+    """Return the script ``lua/<name>.lua`` of this package, after the file that its first line says it uses."""
+    source = _read(name)
+    if used := _USES.match(source):
+        source = _read(used[1].decode()) + source
     return Script(source, sha1(source, usedforsecurity=False).hexdigest())
+
+
+def _read(name: str) -> bytes:
+    return (files("live") / "lua" / f"{name}.lua").read_bytes()
 
 
 def run(client: Redis, name: str, keys: Mapping[str, str], *arguments: bytes | str | int) -> Any:

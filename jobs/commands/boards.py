@@ -98,6 +98,9 @@ def rank(
     board: BoardName,
     player: Player,
     season_id: Asked = None,
+    estimated: Annotated[
+        bool, typer.Option("--estimated", help="From the counts of the board's score bands, with a bound of the error.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Tell a player's rank, among how many, and the percentile: among the top p percent.
@@ -110,7 +113,7 @@ def rank(
 
     with wired() as outside:
         found = season_to_read(outside, board, season_id)
-        told = read.rank(outside, found, player_id(player, "PLAYER", binary=_binary(found)))
+        told = read.rank(outside, found, player_id(player, "PLAYER", binary=_binary(found)), exact=not estimated)
     points, reached = codec_for(found.board, found.bounds).decode(told.score)
     reached_at = None if reached is None else from_microseconds(reached)
     if as_json:

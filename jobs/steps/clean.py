@@ -173,7 +173,7 @@ def _departure(season: Season, lease: Lease, key: KeyFacts) -> Departure:
     return Departure(
         key,
         removal.Fence(fence, lease.fence),
-        helper_keys=[keys.helper_key(key.key, "applied"), fence],
+        helper_keys=[keys.helper_key(key.key, kind) for kind in keys.BESIDE],
         expiry=expiry if season.board.cleanup == "expire" else None,
     )
 

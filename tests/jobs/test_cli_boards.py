@@ -81,6 +81,22 @@ def test_the_rank_is_the_same_from_the_archive(world: World) -> None:
     finale("rank", "b", "nobody", "--season", "past").refused(5, "'nobody'")
 
 
+def test_an_estimated_rank_says_how_far_off_it_may_be(world: World) -> None:
+    """--estimated: from the bands, with its bound; one-point bands are exact; a board without bands refuses."""
+    at = configure(world, more="bands = [10, 11, 1000]")
+    world.played("b", *(f"m1,p{number},{number},{at.isoformat()}" for number in range(50)))
+    for player, error in (("p10", False), ("p30", True)):
+        exact = finale("rank", "b", player, "--json").ok().json["rank"]
+        told = finale("rank", "b", player, "--estimated", "--json").ok().json
+        assert abs(told["rank"] - exact) <= told["error"] < 50
+        assert (told["error"] > 0) is error
+    assert "within" in finale("rank", "b", "p30", "--estimated").ok().out
+    configure(world, more='key = "other:<season>"', ledger="none")
+    world.sql("delete from finale.season")
+    world.redis.zadd("other:present", {"ann": 1})
+    finale("rank", "b", "ann", "--estimated").refused(4, "has no score bands")
+
+
 def test_nothing_has_begun(world: World) -> None:
     """A board without a season yet says so, and what would create one."""
     configure(world)

@@ -22,15 +22,22 @@ from leaderboard.season import Season
 from ledger import pending, seasons
 from ledger.results import record
 from live import apply
+from live.counts import recount
 from tests.ledger.support import by_hand, chunk, result, totals
 from tests.support.cli import World
 from tests.support.servers import ServerFactory
 from tests.support.topologies import sentinel_pair
 
 NOW = datetime.now(UTC).replace(microsecond=0)
+LAYOUTS = {
+    "one set": "",
+    "by player": 'shards = { by = "player", count = 3 }\nbands = { width = 5 }',
+    "by score": 'shards = { by = "score", cuts = [3, 30] }\nbands = [2, 5, 40]',
+}
 CONFIG = f"""
 [board.b]
 ahead = 0
+LAYOUT
 [board.b.calendar]
 seasons = [{{ id = "one", starts_at = {NOW - timedelta(days=9):%Y-%m-%dT%H:%M:%SZ}, ends_at = 2090-01-01T00:00:00Z }}]
 [board.b.ties]
@@ -39,11 +46,15 @@ unit = "day"
 KEY = "leaderboard:b:one"
 
 
-@pytest.fixture
-def outside(world: World) -> Iterator[Outside]:
-    world.configure(CONFIG)
+@pytest.fixture(params=[None], ids=["one set"])
+def outside(world: World, request: pytest.FixtureRequest) -> Iterator[Outside]:
+    """A board in one set; ``every_layout`` makes it each of them."""
+    world.configure(CONFIG.replace("LAYOUT", LAYOUTS[request.param or "one set"]))
     with world.outside() as wired:
         yield wired
+
+
+every_layout = pytest.mark.parametrize("outside", list(LAYOUTS), indirect=True)
 
 
 def play(outside: Outside, seed: int, count: int = 400, players: int = 150) -> None:
@@ -70,17 +81,41 @@ def expected(outside: Outside) -> dict[bytes, float]:
 
 
 def board(client: Any) -> dict[bytes, float]:
-    return dict(client.zrange(KEY, 0, -1, withscores=True))
+    """Return the members of all shards with their scores; nobody may be in two."""
+    rows = [row for key in client.keys("leaderboard:b:one*") for row in client.zrange(key, 0, -1, withscores=True)]
+    assert len(dict(rows)) == len(rows)
+    return dict(rows)
 
 
-def dumped(client: redis.Redis) -> dict[str, bytes]:
-    return {key: client.dump(key) for key in (KEY, helper_key(KEY, "applied"))}
+def check(outside: Outside) -> None:
+    """Redis equals a recount of the matches, each player in her shard, and no helper is left behind or wrong."""
+    assert board(outside.redis) == expected(outside)
+    of = season(outside)
+    for shard, key in enumerate(of.live_keys):
+        rows = outside.redis.zrange(key, 0, -1, withscores=True)
+        assert {of.board.layout.shard(member, score) for member, score in rows} <= {shard}
+        if of.board.scale is not None:
+            assert recount(outside.redis, key, of.board.scale).wrong == 0
+        assert not outside.redis.exists(helper_key(key, "moving"))
 
 
-def restore(client: redis.Redis, dump: dict[str, bytes]) -> None:
+def dumped(client: redis.Redis) -> dict[bytes, bytes | None]:
+    """Return the whole server at one instant."""
+    names = client.keys("*")
+    with client.pipeline() as pipe:
+        for name in names:
+            pipe.dump(name)
+        return dict(zip(names, pipe.execute(), strict=True))
+
+
+def restore(client: redis.Redis, dump: dict[bytes, bytes | None]) -> None:
     """Put the server back to where it was, as a failover to a replica that lags does."""
-    for key, value in dump.items():
-        client.restore(key, 0, value, replace=True)
+    with client.pipeline() as pipe:
+        pipe.flushall()
+        for key, value in dump.items():
+            if value is not None:
+                pipe.restore(key, 0, value)
+        pipe.execute()
 
 
 def test_c19_a_late_write_in_place_of_a_lost_one_is_found_out(outside: Outside) -> None:
@@ -116,6 +151,7 @@ def test_c19_a_late_write_in_place_of_a_lost_one_is_found_out(outside: Outside) 
     assert board(outside.redis) == expected(outside)
 
 
+@every_layout
 def test_c19_lost_writes_are_found_where_nothing_is_pending(outside: Outside) -> None:
     """C19: after a rollback the next applier, as of any tick, writes the lost buckets anew, and only those."""
     play(outside, 1)
@@ -128,12 +164,13 @@ def test_c19_lost_writes_are_found_where_nothing_is_pending(outside: Outside) ->
     assert board(outside.redis) != expected(outside)
     done = apply_pending(outside, season(outside), "two")
     assert 1 <= done.lost_buckets <= 5
-    assert board(outside.redis) == expected(outside)
+    check(outside)
     outside.redis.flushall()
     assert apply_pending(outside, season(outside), "three").lost_buckets > 40
-    assert board(outside.redis) == expected(outside)
+    check(outside)
 
 
+@every_layout
 def test_i6_several_appliers_failing_at_random_come_to_the_recount(
     world: World, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,26 +211,26 @@ def test_i6_several_appliers_failing_at_random_come_to_the_recount(
         for seed in range(1, 5):
             play(outside, seed, count=150)
             if seed % 2:
-                # One instant, as a replica has it: both keys from one version.
-                with outside.redis.pipeline() as pipe:
-                    before = dict(zip((KEY, helper_key(KEY, "applied")), _dumps(pipe), strict=True))
+                before = dumped(outside.redis)
             else:
-                with outside.redis.pipeline() as pipe:
-                    for key, value in before.items():
-                        if value:
-                            pipe.restore(key, 0, value, replace=True)
-                    pipe.execute()
+                restore(outside.redis, before)
         assert all(one.result(120) >= 0 for one in working)
     apply_pending(outside, season(outside), "last", force=True)
     assert pending.count(outside.database, season(outside).key) == 0
-    assert board(outside.redis) == expected(outside)
+    check(outside)
 
 
-def _dumps(pipe: Any) -> list[bytes | None]:
-    pipe.dump(KEY)
-    pipe.dump(helper_key(KEY, "applied"))
-    found: list[bytes | None] = pipe.execute()
-    return found
+def test_a_player_changes_shards(world: World) -> None:
+    """Up and down, again and again: she is in one shard afterwards, and only there."""
+    world.configure(CONFIG.replace("LAYOUT", LAYOUTS["by score"] + '\naggregate = "last"'))
+    with world.outside() as outside:
+        for turn, points in enumerate([1, 50, 3, 2, 29, 30, 0]):
+            found = result(f"m{turn}", "she", points, NOW - timedelta(hours=50 - turn))
+            record(outside.database, "b", [outside.boards["b"]], chunk([found]), origin="test")
+            apply_pending(outside, season(outside), "one")
+            held = [key for key in season(outside).live_keys if outside.redis.zscore(key, "she") is not None]
+            assert held == [season(outside).live_keys[0 if points < 3 else 1 if points < 30 else 2]]
+            assert not list(outside.redis.scan_iter("*moving"))
 
 
 def test_c19_a_failover_that_loses_the_last_writes(outside: Outside, server_factory: ServerFactory) -> None:
