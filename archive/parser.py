@@ -53,6 +53,8 @@ class ColumnParser(_HiredisParser):
 
         Raises what redis-py raises for a broken connection or a timeout.
         """
+        if self._reader is None:
+            raise driver.ConnectionError("Connection closed by this side.")
         if self._reader.has_data():  # hiredis has its beginning
             return Arrival(0, whole=False)
         found = self._count(0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
+from leaderboard.errors import SeasonHeldError
 from ledger import leases
 from ledger.database import Database
 from ledger.leases import Lease
@@ -60,8 +61,24 @@ def commit(
         return committed
 
 
-def adopt(database: Database, lease: Lease, kind: str, body: bytes) -> None:
-    """Take over, byte for byte, the seal that another sealer of the same season has put first."""
+def adopt(
+    database: Database, lease: Lease, board: str, kind: str, body: bytes, number: int, previous: str | None
+) -> None:
+    """Take over, byte for byte, the seal that another sealer of the same season has put first, with its place.
+
+    ``number`` and ``previous`` are its place in the board's chain. Raises LeaseLostError, and SeasonHeldError if this
+    ledger has that number for another season: then two installations have numbered one board's chain, each its own way.
+    """
+    place = {"board": board, "number": number}
     with database.transaction():
         leases.check(database, lease)
-        database.rows("seals.adopt", {**lease.params, "kind": kind, "sha256": sha256(body).hexdigest(), "body": body})
+        database.rows("seals.lock_board", {"board": board})
+        found = database.row("seals.numbered", place)
+        if found is not None and (found["season_id"], found["kind"]) != (lease.key, kind):
+            raise SeasonHeldError(
+                f"seal {number} of the chain of {board} is another season's in this ledger",
+                detail="another installation seals the same board to the same store, with numbers of its own",
+                hint="let one installation seal this board; finale archive verify --all tells where the chain parts",
+            )
+        told = {"sha256": sha256(body).hexdigest(), "body": body, "previous": previous}
+        database.rows("seals.adopt", {**lease.params, **place, **told, "kind": kind})

@@ -67,6 +67,20 @@ def dangers(client: Redis, live_key: str) -> list[str]:
     return found
 
 
+def blocks_when_it_expires(client: Redis, key: str) -> bool:
+    """Return whether the server of ``key`` frees an expired key at one go, serving nobody else meanwhile (C23).
+
+    So does Redis before 8 by default. No where the user may not ask.
+    """
+    server = serving(client, key)
+    try:
+        with translated(server, {}):
+            found = server.config_get("lazyfree-lazy-expire")
+    except AccessError:
+        return False
+    return bool(found.get("lazyfree-lazy-expire") == "no")
+
+
 def _time_to_live(client: Redis, key: str) -> int | None:
     try:
         left = lifetimes(client, [key])[key]

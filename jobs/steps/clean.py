@@ -23,9 +23,12 @@ from leaderboard.season import Season
 from leaderboard.states import Step
 from ledger import journal, seals
 from ledger.leases import Lease
+from live.eviction import blocks_when_it_expires
 
 #: How long a key with ``cleanup = "expire"`` stays under its private name.
 EXPIRES_AFTER = timedelta(days=1)
+#: From how many rows on freeing a key at one go is felt: some 10 ms.
+MANY_ROWS = 50_000
 #: The journal's entry between the last proof and the first removal of a board over several keys.
 REMOVING = "removing"
 
@@ -60,7 +63,23 @@ class Clean:
     def act(self, work: Acting, facts: Facts) -> Done:
         forgotten = forget(work.outside, work.season, work.lease)
         warnings = renaming.late_writes(work.outside, work.season)
-        return Done(forgotten.to_json(), forgotten.figures, warnings=(*forgotten.warnings, *warnings))
+        told = (*forgotten.warnings, *warnings, *_slow_expiry(work, forgotten))
+        return Done(forgotten.to_json(), forgotten.figures, warnings=told)
+
+
+def _slow_expiry(work: Work, forgotten: Forgotten) -> tuple[str, ...]:
+    """Return what a person is told of large keys that the server will free at one go when they expire."""
+    key = work.season.own_key
+    if (
+        forgotten.outcome != "expiring"
+        or forgotten.rows < MANY_ROWS
+        or not blocks_when_it_expires(work.outside.redis, key)
+    ):
+        return ()
+    return (
+        f"when the key under its private name expires, this server frees {forgotten.rows:,} rows at one go and serves "
+        'nobody meanwhile; set lazyfree-lazy-expire yes, or cleanup = "unlink"',
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ class SealStep:
         sealed = seal.sealed_at
         stands = seals.find(work.outside.database, season.key, "standings") or row
         return Done(
-            {"sha256": stands.sha256, "number": row.number, "rows": seal.facts.rows, "path": seal.path},
-            f"seal {row.number} of the board, {seal.facts.rows:,} rows, SHA-256 {stands.sha256[:12]}…",
+            {"sha256": stands.sha256, "number": seal.chain.number, "rows": seal.facts.rows, "path": seal.path},
+            f"seal {seal.chain.number} of the board, {seal.facts.rows:,} rows, SHA-256 {stands.sha256[:12]}…",
             warnings=renaming.late_writes(work.outside, season),
             sealed_at=sealed,
             # An adopted key is somebody else's: it goes only when a person says so.
@@ -113,7 +113,8 @@ def put(work: Acting, row: SealRow) -> Seal:
             detail=f"{mine.path}: {'; '.join(differing[:5])} (sealed, here)",
             hint="another installation writes to this bucket, or the ledger was restored; decide which is right",
         )
-    seals.adopt(work.outside.database, work.lease, mine.kind, body)
+    place = theirs.chain
+    seals.adopt(work.outside.database, work.lease, mine.board_name, mine.kind, body, place.number, place.previous)
     return theirs
 
 

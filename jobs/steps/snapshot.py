@@ -8,6 +8,7 @@ from archive import snapshot
 from jobs import renaming
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Held, Verdict
+from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
 from ledger import totals
 from live.eviction import eviction
@@ -69,6 +70,12 @@ class Snapshot:
             part_rows=runner.part_rows,
             progress=work.progress,
         )
+        if facts.exists and not taken.existed:
+            raise SeasonHeldError(
+                f"the live key {facts.live_key} has gone while it was read",
+                detail=_fate(work, season.standing_key),
+                hint="put the key back",
+            )
         size = sum(part.size for part in taken.facts.parts)
         again = f", started over {taken.restarts} times" if taken.restarts else ""
         return Done(

@@ -11,6 +11,10 @@ select number, previous, sha256, body, committed_at from finale.seal where seaso
 insert into finale.seal (season_id, kind, board, number, previous, sha256, body, fence)
 values (%(key)s, %(kind)s, %(board)s, %(number)s, %(previous)s, %(sha256)s, %(body)s, %(fence)s);
 
+-- name: numbered
+select season_id, kind from finale.seal where board = %(board)s and number = %(number)s;
+
 -- name: adopt
-update finale.seal set sha256 = %(sha256)s, body = %(body)s, fence = %(fence)s
+update finale.seal
+set number = %(number)s, previous = %(previous)s, sha256 = %(sha256)s, body = %(body)s, fence = %(fence)s
 where season_id = %(key)s and kind = %(kind)s;

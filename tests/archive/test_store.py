@@ -9,9 +9,12 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 
 from archive.store import (
@@ -169,6 +172,27 @@ class TestSettleThroughFaults:
             settle(FaultyStore(FolderStore(tmp_path), script), "part", b"data")
         settle(FolderStore(tmp_path), "part", b"data")
         assert FolderStore(tmp_path).get("part") == b"data"
+
+
+def test_c45_nothing_is_ever_uploaded_in_parts(s3: S3Server) -> None:
+    """C45: an object larger than a client's usual limit is put at once, so that no failure leaves half an upload."""
+    bucket = s3.bucket()
+    with closing(bucket_client(s3)) as client:
+        open_store(f"s3://{bucket}", s3.environ).put_new("large", bytes(33 * 2**20))
+        assert "Uploads" not in client.list_multipart_uploads(Bucket=bucket)
+        assert "-" not in client.head_object(Bucket=bucket, Key="large")["ETag"]
+
+
+def bucket_client(s3: S3Server) -> Any:
+    """Return the cloud's own client of the server."""
+    given = s3.environ
+    return boto3.client(
+        "s3",
+        endpoint_url=s3.endpoint,
+        aws_access_key_id=given["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=given["AWS_SECRET_ACCESS_KEY"],
+        region_name=given["AWS_REGION"],
+    )
 
 
 def test_c40_a_process_that_used_the_store_ends_well(s3: S3Server) -> None:

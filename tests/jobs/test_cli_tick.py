@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from jobs import identity
 from ledger import leases, seasons
 from tests.support.cli import World, differing, finale, started
 
 DAY = timedelta(days=1)
+LONGEST = timedelta(seconds=60)  # that a test here takes
 TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
 DAILY = """
 [board.daily]
@@ -20,6 +24,14 @@ grace = "0s"
 ahead = 4
 rewards = "daily.toml"
 """
+
+
+@pytest.fixture(autouse=True)
+def one_day() -> None:
+    """Let a test that would run into midnight begin after it: the ledger's clock is real, and so are daily seasons."""
+    now = datetime.now(UTC)
+    if (left := (now + DAY).replace(hour=0, minute=0, second=0, microsecond=0) - now) < LONGEST:
+        time.sleep(left.total_seconds() + 1)
 
 
 def midnight(days_ago: int) -> datetime:

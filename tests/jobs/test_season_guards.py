@@ -186,8 +186,10 @@ def spoil(client: redis.Redis) -> None:
     client.zincrby(KEY, 500, "p20")
 
 
-def test_i4_drift_holds_and_nobody_is_paid_until_it_is_mended(cup: World) -> None:
-    """I4: Redis and ledger differ: the season is held, with a report; no grant exists. Applied anew it closes."""
+def test_c03_c19_i4_drift_holds_and_nobody_is_paid_until_it_is_mended(cup: World) -> None:
+    """C03, C19, I4: a ZINCRBY and a lost player: the season is held, with a report; no grant exists. Written anew it
+    closes.
+    """
     finale("close", "cup", "one", "--until", "freeze").ok()
     spoil(cup.redis)
     finale("close", "cup", "one").refused(22, "differ in 2 players", "nobody is paid", "p10", "p20", "season release")

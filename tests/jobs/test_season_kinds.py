@@ -73,6 +73,44 @@ def test_c13_c21_a_clean_whose_record_was_lost_is_cleaned_again_harmlessly(world
     assert differing(after, world.picture("season", "journal", "step_result", "lease")) == []
 
 
+FREES = {"DEL", "RENAME", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE", "FLUSHALL", "FLUSHDB", "ZUNIONSTORE", "RESTORE", "SET"}
+
+
+@pytest.mark.parametrize("freeze", ["watch", "rename"])
+@pytest.mark.parametrize("cleanup", ["unlink", "expire"])
+def test_c23_no_command_frees_a_board_at_one_go(world: World, cleanup: str, freeze: str) -> None:
+    """C23: a board is unlinked or renamed to a free name; nothing deletes or overwrites it, in scripts neither."""
+    configure(world, f'cleanup = "{cleanup}"', f'freeze = "{freeze}"')
+    world.played("cup", "m1,ann,5,2026-01-02T00:00:00Z")
+    with world.redis.monitor() as monitor:
+        finale("close", "cup", "one").ok()
+        finale("clean", "cup", "one", "--now", "--as", "ana").ok()
+        world.redis.echo("the end")
+        heard = iter(lambda: str(monitor.next_command()["command"]), "ECHO the end")
+        said = [command.split() for command in heard if command]
+    assert {"UNLINK", "EXEC"} <= {words[0].upper() for words in said}
+    freed = [words for words in said if words[0].upper() in FREES and not words[1].endswith(":finale:fence")]
+    assert freed == []
+
+
+@pytest.mark.parametrize("lazy", ["no", "yes"])
+def test_c23_a_large_key_that_is_to_expire_is_told_where_that_blocks(
+    world: World, monkeypatch: pytest.MonkeyPatch, lazy: str
+) -> None:
+    """C23: where the server frees an expired key at one go, the clean of a large one says so, with the remedy."""
+    monkeypatch.setattr("jobs.steps.clean.MANY_ROWS", 2)
+    configure(world, 'cleanup = "expire"')
+    world.played("cup", "m1,ann,5,2026-01-02T00:00:00Z", "m1,bob,5,2026-01-02T00:00:00Z")
+    finale("close", "cup", "one").ok()
+    before = str(world.redis.config_get("lazyfree-lazy-expire")["lazyfree-lazy-expire"])
+    world.redis.config_set("lazyfree-lazy-expire", lazy)
+    try:
+        answer = finale("clean", "cup", "one", "--now", "--as", "ana").ok()
+    finally:
+        world.redis.config_set("lazyfree-lazy-expire", before)
+    assert ("lazyfree-lazy-expire yes" in answer.err) is (lazy == "no")
+
+
 def test_a_key_filled_by_others_is_adopted_and_sealed_without_a_ledger(world: World) -> None:
     """I4: ledger = "none" takes on a past season by its name, pays it, and its seal says that there was no ledger."""
     configure(world, 'ledger = "none"', 'key = "lb:<season>"')

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import pytest
 
-from leaderboard.errors import LeaseLostError
+from leaderboard.errors import LeaseLostError, SeasonHeldError
 from leaderboard.season import Bounds
 from leaderboard.states import State
 from ledger import seals, seasons
@@ -104,14 +104,27 @@ def test_a_seal_that_cannot_be_built_leaves_no_gap(database: Database) -> None:
 def test_adopting_takes_the_other_seals_bytes(database: Database) -> None:
     """I2: who loses the put keeps the winner's bytes, and the next seal of the chain names those."""
     one, two = _season(database, 1), _season(database, 2)
-    row = seals.commit(database, one, "goals", "standings", _body)
-    seals.adopt(database, one, "standings", b"theirs")
+    seals.commit(database, one, "goals", "standings", _body)
+    before = sha256(b"the seal before").hexdigest()
+    seals.adopt(database, one, "goals", "standings", b"theirs", 7, before)
     adopted = seals.find(database, one.key, "standings")
-    assert adopted is not None and (adopted.body, adopted.number) == (b"theirs", row.number)
+    assert adopted is not None
+    assert (adopted.body, adopted.number, adopted.previous) == (b"theirs", 7, before)
     following = seals.commit(database, two, "goals", "standings", _body)
-    assert following.previous == sha256(b"theirs").hexdigest()
+    assert (following.number, following.previous) == (8, sha256(b"theirs").hexdigest())
     with pytest.raises(LeaseLostError):
-        seals.adopt(database, Lease(one.key, "nobody", one.fence), "standings", b"mine")
+        seals.adopt(database, Lease(one.key, "nobody", one.fence), "goals", "standings", b"mine", 7, before)
+
+
+def test_i2_two_chains_of_one_board_are_held(database: Database) -> None:
+    """I2: a number that this ledger has for another season is not taken over; nothing is changed."""
+    one, two = _season(database, 1), _season(database, 2)
+    first = seals.commit(database, one, "goals", "standings", _body)
+    second = seals.commit(database, two, "goals", "standings", _body)
+    with pytest.raises(SeasonHeldError, match="seal 1 of the chain of goals"):
+        seals.adopt(database, two, "goals", "standings", b"theirs", 1, None)
+    assert seals.find(database, one.key, "standings") == first
+    assert seals.find(database, two.key, "standings") == second
 
 
 def test_times_given_to_the_builder_are_the_servers(database: Database) -> None:
