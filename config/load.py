@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from config import segments
 from config.checks import check_boards
 from config.home import default_home
 from config.settings import File, Settings
@@ -37,13 +38,15 @@ def load(path: Path | None, environ: Mapping[str, str], *, optional: bool = Fals
     variables = _server_variables(environ)
     if isinstance(values.get("servers", {}), dict):
         values["servers"] = {**values.get("servers", {}), **{name: value for name, (_, value) in variables.items()}}
-    file = _validated(values, str(found), {name: variable for name, (variable, _) in variables.items()})
+    parts = segments.of(values.get("board"))
+    file = _validated(values, str(found), {name: variable for name, (variable, _) in variables.items()}, parts)
     tables = _checked(file.board, found, cluster=file.servers.cluster)
     return Settings(
         servers=file.servers,
         runner=file.runner,
         boards=file.board,
         tables=tables,
+        segments=parts,
         home=default_home(environ),
         path=None if absent else found.absolute(),
     )
@@ -95,8 +98,15 @@ def _secret(variable: str, path: Path) -> str:
     return value
 
 
-def _validated(values: dict[str, Any], origin: str, variables: Mapping[str, str]) -> File:
+def _validated(
+    values: dict[str, Any], origin: str, variables: Mapping[str, str], parts: Mapping[str, tuple[str, ...]]
+) -> File:
+    """Return the file's values; a fault of a segment's board is told where a person wrote it, in its table."""
+    origins = {board: name for name, boards in parts.items() for board in boards}
+
     def place(at: Place) -> str:
+        if len(at) > 1 and at[0] == "board":
+            at = ("board", origins.get(str(at[1]), at[1]), *at[2:])
         if len(at) == 2 and at[0] == "servers" and at[1] in variables:
             return variables[str(at[1])]
         return dotted(at)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
+from config import segments
 from config.urls import check_postgres, check_redis, check_store
 from leaderboard.board import Board
 from leaderboard.errors import UnknownNameError
@@ -100,6 +101,7 @@ def _with_names(boards: Any) -> Any:
     for name, board in boards.items():
         if isinstance(board, dict) and "name" in board:
             raise ValueError(f"board.{name}.name is an unknown key; a board is called what its header says, {name}")
+    boards = segments.expanded(boards)
     return {name: {**board, "name": name} if isinstance(board, dict) else board for name, board in boards.items()}
 
 
@@ -115,12 +117,14 @@ class Settings(Strict):
     """All that was configured, handed down from here as plain values.
 
     ``tables`` holds a reward table for exactly the boards that name one; ``path`` is the file it came from.
+    ``segments`` are the names of the boards that one table with segments stands for.
     """
 
     servers: Servers = Servers()
     runner: Runner = Runner()
     boards: dict[str, Board] = Field(default_factory=dict)
     tables: dict[str, RewardTable] = Field(default_factory=dict)
+    segments: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     home: Path
     path: Path | None = None
 
@@ -142,6 +146,10 @@ class Settings(Strict):
             return self.boards[name]
         known = sorted(self.boards)
         close = get_close_matches(name, known, n=1)
+        if name in self.segments:
+            raise UnknownNameError(
+                f"board {name} is a name for its segments", hint=f"name one of {', '.join(self.segments[name])}"
+            )
         raise UnknownNameError(
             f"there is no board {name!r}",
             detail=f"boards: {', '.join(known) or 'none'}",

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import SecretStr
 from pydantic.json_schema import GenerateJsonSchema
 
+from config import segments
 from config.settings import File, Settings
 from config.urls import masked as mask
 from leaderboard.durations import format_duration
@@ -27,6 +28,7 @@ def json_schema() -> dict[str, Any]:
     board = schema["$defs"]["Board"]
     del board["properties"]["name"]
     board["required"].remove("name")
+    board["properties"] |= segments.schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "finale.toml"}
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from archive import reading
 from jobs.wiring import Outside
+from leaderboard import merged
 from leaderboard.errors import UnknownNameError
 from leaderboard.season import Season
 from leaderboard.standing import Standing
@@ -21,6 +22,11 @@ def top(outside: Outside, season: Season, k: int) -> list[Standing]:
         if rows or not _sealed(season):
             return rows
     return _rows(reading.top(outside.store, season.board.name, season.id, k).to_pylist())
+
+
+def top_of_all(outside: Outside, found: Sequence[Season], k: int) -> list[Standing]:
+    """Return the first ``k`` positions of several boards' seasons together, such as the segments of one board."""
+    return merged.top([top(outside, season, k) for season in found], found[0].board, k)
 
 
 def around(outside: Outside, season: Season, player_id: bytes, n: int) -> list[Standing]:

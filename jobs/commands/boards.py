@@ -13,6 +13,7 @@ from leaderboard.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jobs.wiring import Outside
     from leaderboard.season import Season
     from leaderboard.standing import Standing
 
@@ -36,6 +37,8 @@ def standings(
 ) -> None:
     """Show a season's standings: from the live key until it is cleaned, from the archive afterwards.
 
+    The name of a board with segments shows the first positions of all of them together.
+
     Example: finale standings goals s2026 --player "Harry Kane" --around 2
     """
     from jobs import standings as read
@@ -46,6 +49,10 @@ def standings(
     if player is None and around:
         raise InputError("--around needs a player", hint="add --player P")
     with wired() as outside:
+        if player is None and board in outside.settings.segments:
+            rows, binary = _top_of_all(outside, board, season_id, top or 10)
+            _print(rows, binary, as_json)
+            return
         found = season_to_read(outside, board, season_id)
         binary = _binary(found)
         if player is None:
@@ -69,9 +76,12 @@ def top(
     from jobs.playing import season_to_read
 
     with wired() as outside:
-        found = season_to_read(outside, board, season_id)
-        rows = read.top(outside, found, k)
-    _print(rows, _binary(found), as_json)
+        if board in outside.settings.segments:
+            rows, binary = _top_of_all(outside, board, season_id, k)
+        else:
+            found = season_to_read(outside, board, season_id)
+            rows, binary = read.top(outside, found, k), _binary(found)
+    _print(rows, binary, as_json)
 
 
 def around(
@@ -148,6 +158,15 @@ def _print(rows: Sequence[Standing], binary: bool, as_json: bool) -> None:
         [(row.position, row.rank, row.name(binary=binary), row.points, output.utc(row.reached_at)) for row in rows],
         numbers=("position", "rank", "points"),
     )
+
+
+def _top_of_all(outside: Outside, board: str, season_id: str | None, k: int) -> tuple[list[Standing], bool]:
+    """Return the first ``k`` rows of a board's segments together, and whether their ids are binary."""
+    from jobs import standings as read
+    from jobs.playing import season_to_read
+
+    found = [season_to_read(outside, name, season_id) for name in outside.settings.segments[board]]
+    return read.top_of_all(outside, found, k), _binary(found[0])
 
 
 def _binary(season: Season) -> bool:

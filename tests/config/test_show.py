@@ -67,7 +67,7 @@ def test_schema_knows_the_keys_of_the_file():
     schema = json.loads(json.dumps(json_schema()))
     assert schema["properties"].keys() == {"servers", "runner", "board"}
     board = schema["$defs"]["Board"]
-    assert board["properties"].keys() == Board.model_fields.keys() - {"name"}
+    assert board["properties"].keys() == (Board.model_fields.keys() - {"name"}) | {"segments", "segment_by"}
     assert board["required"] == ["calendar"]
     assert board["properties"]["grace"]["default"] == "15m"
     assert board["additionalProperties"] is False
