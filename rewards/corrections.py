@@ -1,0 +1,130 @@
+"""What a correction comes to: the difference between what was granted, net of earlier ones, and what is right now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from leaderboard.errors import FinaleError
+from rewards.compute import grants_schema
+
+_MEMORY = "256MB"  # of the comparison; what is more goes to disk
+_ROWS = 65_536
+
+#: A grant's id stands for board, season, player, rule and item; so amounts can be summed by it.
+_DIFFERENCE = """
+select id as corrects, any_value(player_id) as player_id, any_value(rule) as rule, any_value(item) as item,
+       sum(amount)::bigint as amount,
+       coalesce(max(position) filter (where fresh), max(position)) as position,
+       coalesce(max(rank) filter (where fresh), max(rank)) as rank
+from (
+    select grant_id as id, player_id, rule, item, amount, position, rank, true as fresh from computed
+    union all
+    select grant_id, player_id, rule, item, -amount, position, rank, false from granted
+    union all
+    select corrects, player_id, rule, item, -amount, position, rank, false from corrected
+)
+group by id
+having sum(amount) <> 0
+order by position, rule, item, corrects
+"""
+
+
+def correction_schema(binary: bool) -> pa.Schema:
+    """Return the columns of a correction: those of grants, after ``grant_id`` also the id of the grant it ``corrects``.
+
+    ``amount`` is signed and never 0.
+    """
+    first, *rest = grants_schema(binary)
+    return pa.schema([first, pa.field("corrects", pa.string(), nullable=False), *rest])
+
+
+def correction_id(corrects: str, number: int) -> str:
+    """Return the id of what the correction ``number`` does to a grant, derived from both, so the same every time::
+
+    uuid.UUID(bytes=sha256(uuid.UUID(corrects).bytes + number.to_bytes(4, "big")).digest()[:16])
+    """
+    return str(UUID(bytes=sha256(UUID(corrects).bytes + number.to_bytes(4, "big")).digest()[:16]))
+
+
+def difference(
+    granted: Iterable[pa.RecordBatch],
+    corrected: Iterable[pa.RecordBatch],
+    computed: Iterable[pa.RecordBatch],
+    number: int,
+    *,
+    binary: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Yield what correction ``number`` must add so that grants and corrections together are what is ``computed``.
+
+    ``granted`` and ``computed`` have the columns of grants, ``corrected`` those of all earlier corrections. Rows come
+    by position, rule, item and id; ``position`` and ``rank`` are those computed now, of a grant taken back entirely
+    those it was made with. A grant whose amount stays has no row.
+    """
+    import duckdb
+
+    failed: list[BaseException] = []
+    sources = {
+        "granted": (grants_schema(binary), granted),
+        "corrected": (correction_schema(binary), corrected),
+        "computed": (grants_schema(binary), computed),
+    }
+    with duckdb.connect(config={"memory_limit": _MEMORY, "preserve_insertion_order": "false"}) as connection:
+        for name, (schema, batches) in sources.items():
+            plain = pa.schema([pa.field(one.name, one.type) for one in schema])
+            connection.register(name, pa.RecordBatchReader.from_batches(plain, _plain(batches, plain, failed)))
+        try:
+            for batch in connection.sql(_DIFFERENCE).to_arrow_reader(_ROWS):
+                if batch.num_rows:
+                    yield _numbered(batch, number, binary)
+        except duckdb.Error as error:
+            if failed:
+                raise failed[0] from None
+            raise FinaleError("the difference to what was granted could not be computed", detail=str(error)) from error
+
+
+def _plain(batches: Iterable[pa.RecordBatch], schema: Any, failed: list[BaseException]) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in batches:
+            yield pa.record_batch([batch.column(name) for name in schema.names], schema=schema)
+    except BaseException as error:  # DuckDB would tell its text only
+        failed.append(error)
+        raise
+
+
+def _numbered(batch: pa.RecordBatch, number: int, binary: bool) -> pa.RecordBatch:
+    ids = pa.array([correction_id(one, number) for one in batch.column("corrects").to_pylist()], pa.string())
+    schema = correction_schema(binary)
+    columns = [ids, *(batch.column(one.name).cast(one.type) for one in list(schema)[1:])]
+    return pa.record_batch(columns, schema=schema)
+
+
+@dataclass(slots=True)
+class Change:
+    """What a correction adds up to: its rows, its players, what it gives and takes of each item."""
+
+    rows: int = 0
+    given: dict[str, int] = field(default_factory=dict)  #: item -> sum of the positive amounts
+    taken: dict[str, int] = field(default_factory=dict)  #: item -> sum of the negative amounts, without the sign
+    players: set[bytes] = field(default_factory=set)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Fold the next rows in."""
+        self.rows += batch.num_rows
+        self.players.update(batch.column("player_id").cast(pa.binary()).to_pylist())
+        for item, amount in zip(batch.column("item").to_pylist(), batch.column("amount").to_pylist(), strict=True):
+            side = self.given if amount > 0 else self.taken
+            side[item] = side.get(item, 0) + abs(amount)
+
+    @property
+    def sums(self) -> dict[str, int]:
+        """Item to the exact signed sum of its amounts, items that come to 0 among them."""
+        return {
+            item: self.given.get(item, 0) - self.taken.get(item, 0)
+            for item in sorted(self.given.keys() | self.taken.keys())
+        }
