@@ -129,6 +129,7 @@ def _entry(batch: Batch, row: Mapping[str, object]) -> dict[str, bytes | str]:
         "board": batch.board,
         "season": batch.season,
         "correction": str(batch.correction),
+        "corrects": str(row.get("corrects") or ""),
         "player_id": player_id,
         **{name: str(row[name]) for name in names},
     }

@@ -246,8 +246,10 @@ create table finale.correction_grants (
     amount     bigint not null check (amount <> 0),
     position   bigint not null,
     rank       bigint not null,
+    corrects   uuid not null,
     primary key (season_id, correction, grant_id)
 );
+create index correction_grants_player on finale.correction_grants (season_id, player_id);
 
 -- How a season's grants (correction 0), and those of each correction, reach the game, and since when all have.
 -- A target that answers nothing usable is left alone until paused_until.
@@ -287,14 +289,14 @@ create index outbox_waiting on finale.outbox (season_id, due_at, correction, gra
 -- What a game reads and pays: only what has been delivered. Corrections have signed amounts.
 create view finale.payable as
     select s.board, s.season, g.grant_id, g.player_id, g.rule, g.item, g.amount, g.position, g.rank, d.delivered_at,
-           d.correction
+           d.correction, null::uuid as corrects
     from finale.delivery d
     join finale.season s using (season_id)
     join finale.grants g using (season_id)
     where d.mode = 'table' and d.correction = 0 and d.delivered_at is not null
     union all
     select s.board, s.season, g.grant_id, g.player_id, g.rule, g.item, g.amount, g.position, g.rank, d.delivered_at,
-           d.correction
+           d.correction, g.corrects
     from finale.delivery d
     join finale.season s using (season_id)
     join finale.correction_grants g using (season_id, correction)

@@ -40,6 +40,7 @@ class Batch:
         return [
             {
                 "grant_id": str(row["grant_id"]),
+                **({"corrects": str(row["corrects"])} if row.get("corrects") else {}),
                 "player_id": row["player_id"].hex() if self.binary else row["player_id"].decode(),
                 "rule": row["rule"],
                 "item": row["item"],

@@ -49,11 +49,11 @@ returning o.grant_id, o.attempts, o.mark;
 select nextval('finale.outbox_claim') as claim;
 
 -- name: contents
-select grant_id, player_id, rule, item, amount, position, rank from finale.grants
+select grant_id, null::uuid as corrects, player_id, rule, item, amount, position, rank from finale.grants
 where season_id = %(key)s and grant_id = any(%(ids)s) order by position, grant_id;
 
 -- name: correction_contents
-select grant_id, player_id, rule, item, amount, position, rank from finale.correction_grants
+select grant_id, corrects, player_id, rule, item, amount, position, rank from finale.correction_grants
 where season_id = %(key)s and correction = %(correction)s and grant_id = any(%(ids)s) order by position, grant_id;
 
 -- name: acknowledge

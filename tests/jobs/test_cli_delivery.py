@@ -177,7 +177,7 @@ def test_a_stream_gets_every_grant_once(world: World) -> None:
     assert sorted(entry[b"grant_id"].decode() for entry in entries) == granted(world)
     [first] = [entry for entry in entries if entry[b"item"] == b"title.first"]
     assert {name.decode(): value.decode() for name, value in first.items() if name != b"grant_id"} == {
-        "board": "cup", "season": "s1", "correction": "0", "player_id": "player 39", "rule": "first",
+        "board": "cup", "season": "s1", "correction": "0", "corrects": "", "player_id": "player 39", "rule": "first",
         "item": "title.first", "amount": "1", "position": "1", "rank": "1",
     }  # fmt: skip
     assert world.state("cup", "s1") == "cleaned"

@@ -1,0 +1,90 @@
+"""Corrections as rows beside the grants: written once, all or none, and handed to the outbox in the same transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from leaderboard.errors import ArchiveMismatchError
+from ledger import leases, outbox
+from ledger.database import Database
+from ledger.leases import Lease
+from ledger.outbox import Planned
+
+_COPY = (
+    b"copy finale.correction_grants (season_id, correction, grant_id, corrects, player_id, rule, item, amount, position,"
+    b" rank) from stdin (format binary)"
+)
+_TYPES = ("int4", "int4", "uuid", "uuid", "bytea", "text", "text", "int8", "int8", "int8")
+
+
+def load(
+    database: Database,
+    lease: Lease,
+    number: int,
+    batches: Iterable[pa.RecordBatch],
+    rows: int,
+    sums: Mapping[str, int],
+    mode: str,
+) -> Planned:
+    """Write the rows of a sealed correction, or none, and plan their delivery; repeatable.
+
+    ``batches`` have the columns of the correction's files. Raises ArchiveMismatchError, with nothing committed, unless
+    rows and sums are those that were sealed; LeaseLostError.
+    """
+    with database.transaction():
+        leases.check(database, lease)
+        found = _loaded(database, lease.key, number)
+        if not found[0] and rows:
+            _copy(database, lease.key, number, batches)
+            found = _loaded(database, lease.key, number)
+        if found != (rows, dict(sums)):
+            raise ArchiveMismatchError(
+                f"correction {number} in the ledger is not the one that was sealed",
+                detail=f"sealed: {rows:,} rows, {dict(sums)}; there: {found[0]:,}, {found[1]}",
+                hint="nothing was committed; look into finale.correction_grants",
+            )
+        return outbox.plan(database, lease, mode, number)
+
+
+def _loaded(database: Database, key: int, number: int) -> tuple[int, dict[str, int]]:
+    items = database.rows("corrections.loaded", {"key": key, "correction": number})
+    return sum(row["rows"] for row in items), {row["item"]: int(row["amount"]) for row in items}
+
+
+def _copy(database: Database, key: int, number: int, batches: Iterable[pa.RecordBatch]) -> None:
+    with database.cursor() as cursor, cursor.copy(_COPY) as copy:
+        copy.set_types(_TYPES)
+        for batch in batches:
+            for row in batch.to_pylist():
+                player = row["player_id"]
+                copy.write_row(
+                    (
+                        key,
+                        number,
+                        uuid.UUID(row["grant_id"]),
+                        uuid.UUID(row["corrects"]),
+                        player.encode() if isinstance(player, str) else player,
+                        *(row[name] for name in ("rule", "item", "amount", "position", "rank")),
+                    )
+                )
+
+
+def unfinished(database: Database, board: str) -> list[tuple[str, int]]:
+    """Return season and number of each correction that is committed and not yet handed to the outbox."""
+    return [(row["season"], row["correction"]) for row in database.rows("corrections.unfinished", {"board": board})]
+
+
+def of_player(database: Database, key: int, player_id: bytes) -> list[dict[str, Any]]:
+    """Return what corrections of a season did to a player, in their order."""
+    return [dict(row) for row in database.rows("corrections.of_player", {"key": key, "player": player_id})]
+
+
+def undelivered(database: Database, key: int, number: int) -> tuple[int, int]:
+    """Return how many of the grants that a correction changes are dead letters, and how many still wait."""
+    row = database.row("corrections.undelivered", {"key": key, "correction": number})
+    assert row is not None
+    return row["dead"], row["waiting"]

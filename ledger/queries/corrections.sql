@@ -1,0 +1,24 @@
+-- name: loaded
+select item, count(*) as rows, sum(amount)::text as amount from finale.correction_grants
+where season_id = %(key)s and correction = %(correction)s group by item order by item;
+
+-- name: unfinished
+select s.season, substring(c.kind from 12)::int as correction
+from finale.seal c
+join finale.season s using (season_id)
+where s.board = %(board)s and c.kind like 'correction-%%'
+  and not exists (
+    select from finale.delivery d
+    where d.season_id = c.season_id and d.correction = substring(c.kind from 12)::int
+  )
+order by s.starts_at, correction;
+
+-- name: undelivered
+select count(*) filter (where o.state = 'dead') as dead, count(*) filter (where o.state = 'waiting') as waiting
+from finale.correction_grants c
+join finale.outbox o on o.season_id = c.season_id and o.correction = 0 and o.grant_id = c.corrects
+where c.season_id = %(key)s and c.correction = %(correction)s and o.state <> 'acknowledged';
+
+-- name: of_player
+select correction, grant_id, corrects, rule, item, amount, position, rank from finale.correction_grants
+where season_id = %(key)s and player_id = %(player)s order by correction, rule, item;
