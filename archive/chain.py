@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from archive.catalog import Sealed
-from archive.seal import GrantFacts
+from archive.sealed_grants import GrantFacts
 
 
 def chain_faults(seals: Iterable[Sealed]) -> list[str]:

@@ -76,6 +76,11 @@ def grants_dir(board: str, season: str) -> str:
     return published_dir(board, season, "grants")
 
 
+def facts_dir(board: str, season: str) -> str:
+    """Return the folder of the outside facts that a season's grants were computed with."""
+    return f"facts/board={check_name(board, 'board')}/season={check_name(season, 'season')}"
+
+
 def seal_path(board: str, season: str, kind: Kind) -> str:
     """Return the path of the seal, the commit point of a season's standings or grants."""
     return f"{seals_dir(board)}/{check_name(season, 'season')}/{kind}.json"

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from archive.layout import Kind, check_attempt, part_name, published_dir, seal_path, staging_dir
+from archive.layout import Kind, check_attempt, published_dir, seal_path, staging_dir
 from archive.parts import FORMAT, Part
-from leaderboard.errors import ArchiveMismatchError, FinaleError
+from archive.sealed_grants import OF_GRANTS, GrantFacts
+from archive.sealed_values import Nonsense, agree, parts_of, score_of, sha256_text
+from leaderboard.errors import ArchiveMismatchError
 from leaderboard.names import check_name
 from leaderboard.season import Bounds
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _COMMON = frozenset(("attempt", "board", "chain", "format", "kind", "parts", "rows", "sealed_at", "season", "software"))
 _OF_STANDINGS = frozenset(
     ("accepted_drift", "digest", "first_score", "keys", "last_score", "points_sum", "reconcile", "repaired")
 )
-_OF_GRANTS = frozenset(("reward_table", "standings_seal", "sums"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,61 +64,23 @@ class StandingFacts:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> StandingFacts:
         """Return the facts that ``to_json`` gave; raise ArchiveMismatchError for anything else."""
-        with _Nonsense("standings"):
+        with Nonsense("standings"):
             facts = cls(
                 attempt=value["attempt"],
                 rows=value["rows"],
-                digest=_hash(value["digest"]),
-                keys=tuple(KeyFacts(key["key"], key["rows"], _hash(key["digest"])) for key in value["keys"]),
+                digest=sha256_text(value["digest"]),
+                keys=tuple(KeyFacts(key["key"], key["rows"], sha256_text(key["digest"])) for key in value["keys"]),
                 points_sum=value["points_sum"],
-                first_score=_score(value["first_score"]),
-                last_score=_score(value["last_score"]),
-                parts=_parts(value["parts"], value["rows"]),
+                first_score=score_of(value["first_score"]),
+                last_score=score_of(value["last_score"]),
+                parts=parts_of(value["parts"], value["rows"]),
             )
             check_attempt(facts.attempt)
-            _agree(all(isinstance(key.key, str) and type(key.rows) is int for key in facts.keys), "a key")
-            _agree(sum(key.rows for key in facts.keys) == facts.rows, "the keys' rows are not the season's")
-            _agree(facts.points_sum is None or type(facts.points_sum) is int, "the sum of points is no whole number")
-            _agree((facts.first_score is None) == (facts.rows == 0), "first score")
-            _agree((facts.last_score is None) == (facts.rows == 0), "last score")
-            return facts
-
-
-@dataclass(frozen=True, slots=True)
-class GrantFacts:
-    """What the reward step computed: from which sealed standings, by which table, and how much of each item."""
-
-    attempt: str
-    rows: int
-    parts: tuple[Part, ...]
-    standings_seal: str  #: SHA-256 of the standings' seal
-    reward_table: Mapping[str, Any]
-    sums: Mapping[str, int]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the facts as plain JSON values."""
-        return {
-            "attempt": self.attempt,
-            "rows": self.rows,
-            "parts": [part.to_json() for part in self.parts],
-            "standings_seal": self.standings_seal,
-            "reward_table": dict(self.reward_table),
-            "sums": dict(self.sums),
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> GrantFacts:
-        """Return the facts that ``to_json`` gave; raise ArchiveMismatchError for anything else."""
-        with _Nonsense("grants"):
-            facts = cls(
-                attempt=check_attempt(value["attempt"]),
-                rows=value["rows"],
-                parts=_parts(value["parts"], value["rows"]),
-                standings_seal=_hash(value["standings_seal"]),
-                reward_table=dict(value["reward_table"]),
-                sums=dict(value["sums"]),
-            )
-            _agree(all(type(amount) is int for amount in facts.sums.values()), "sums are no whole numbers")
+            agree(all(isinstance(key.key, str) and type(key.rows) is int for key in facts.keys), "a key")
+            agree(sum(key.rows for key in facts.keys) == facts.rows, "the keys' rows are not the season's")
+            agree(facts.points_sum is None or type(facts.points_sum) is int, "the sum of points is no whole number")
+            agree((facts.first_score is None) == (facts.rows == 0), "first score")
+            agree((facts.last_score is None) == (facts.rows == 0), "last score")
             return facts
 
 
@@ -191,7 +151,7 @@ class Seal:
             raise ArchiveMismatchError(
                 f"the seal has format {value['format']!r}, known here is {FORMAT}", hint="use a newer Finale"
             )
-        with _Nonsense("seal"):
+        with Nonsense("seal"):
             return _parsed(value)
 
 
@@ -259,20 +219,20 @@ def _content(seal: Seal) -> dict[str, Any]:
     if isinstance(seal.facts, StandingFacts):
         return content | {"digest": seal.facts.digest}
     facts = seal.facts.to_json()
-    return content | {name: facts[name] for name in _OF_GRANTS}
+    return content | {name: facts[name] for name in OF_GRANTS}
 
 
 def _parsed(value: dict[str, Any]) -> Seal:
     of_standings = value["kind"] == "standings"
-    _agree(of_standings or value["kind"] == "grants", f"kind {value['kind']!r}")
-    expected = _COMMON | (_OF_STANDINGS if of_standings else _OF_GRANTS)
-    _agree(value.keys() == expected, f"fields {sorted(value.keys() ^ expected)}")
+    agree(of_standings or value["kind"] == "grants", f"kind {value['kind']!r}")
+    expected = _COMMON | (_OF_STANDINGS if of_standings else OF_GRANTS)
+    agree(value.keys() == expected, f"fields {sorted(value.keys() ^ expected)}")
     season, chain = value["season"], Chain(**value["chain"])
     check_name(value["board"]["name"], "board")
-    _agree(type(chain.number) is int and chain.number >= 1, "chain number")
-    _agree((chain.previous is None) == (chain.number == 1), "chain: only the first seal has none before it")
+    agree(type(chain.number) is int and chain.number >= 1, "chain number")
+    agree((chain.previous is None) == (chain.number == 1), "chain: only the first seal has none before it")
     if chain.previous is not None:
-        _hash(chain.previous)
+        sha256_text(chain.previous)
     return Seal(
         board=value["board"],
         bounds=Bounds(_read_instant(season["starts_at"]), _read_instant(season["ends_at"]), season["id"]),
@@ -286,54 +246,13 @@ def _parsed(value: dict[str, Any]) -> Seal:
     )
 
 
-class _Nonsense:
-    """Turns whatever goes wrong inside, while reading a foreign value, into an ArchiveMismatchError that says where."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ArchiveMismatchError):
-            return
-        if isinstance(error, FinaleError | LookupError | TypeError | ValueError | AttributeError):
-            raise ArchiveMismatchError(f"this is no seal: {self._what}", detail=str(error)) from None
-
-
-def _agree(sound: bool, what: str) -> None:
-    if not sound:
-        raise ValueError(what)
-
-
-def _parts(values: Sequence[Any], rows: Any) -> tuple[Part, ...]:
-    parts = tuple(Part.from_json(value) for value in values)
-    _agree(bool(parts), "no parts")
-    _agree([part.name for part in parts] == [part_name(number) for number in range(len(parts))], "names of the parts")
-    _agree(type(rows) is int and sum(part.rows for part in parts) == rows, "the parts' rows are not the season's")
-    return parts
-
-
-def _hash(value: Any) -> str:
-    _agree(isinstance(value, str) and _SHA256.fullmatch(value) is not None, f"{value!r} is no SHA-256")
-    return str(value)
-
-
-def _score(value: Any) -> float | None:
-    if value is None:
-        return None
-    _agree(type(value) in (int, float) and math.isfinite(value), f"{value!r} is no score")
-    return float(value)
-
-
 def _instant(value: datetime) -> str:
     return value.astimezone(UTC).isoformat()
 
 
 def _read_instant(value: str) -> datetime:
     instant = datetime.fromisoformat(value)
-    _agree(instant.utcoffset() is not None, f"{value} has no time zone")
+    agree(instant.utcoffset() is not None, f"{value} has no time zone")
     return instant.astimezone(UTC)
 
 

@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.digest import StandingDigest, exact_sum
+from archive.facts import read_facts
 from archive.fetch import load_seal, place_faults, sealed_file
 from archive.layout import Kind
 from archive.objects import Store
 from archive.parts import FORMAT, standings_schema
-from archive.seal import GrantFacts, Seal, StandingFacts
+from archive.seal import Seal, StandingFacts
+from archive.sealed_grants import GrantFacts
 from leaderboard.board import Board
 from leaderboard.codec import Codec, codec_for
 from leaderboard.errors import ArchiveMismatchError, ConfigError, InputError
@@ -65,6 +67,8 @@ def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> V
         faults += [f"{path}: {fault}" for fault in found]
     if whole:
         faults += content.end()
+    if isinstance(seal.facts, GrantFacts):
+        faults += _facts_faults(store, seal, seal.facts)
     if faults:
         raise ArchiveMismatchError(
             f"{store.url}: the {seal.name} are not what was sealed",
@@ -74,6 +78,17 @@ def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> V
     size = sum(part.size for part in seal.facts.parts)
     digest = seal.facts.digest if isinstance(seal.facts, StandingFacts) else None
     return Verified(seal.facts.rows, len(seal.facts.parts), size, digest, time.monotonic() - started)
+
+
+def _facts_faults(store: Store, seal: Seal, facts: GrantFacts) -> list[str]:
+    """Return which files of facts are missing or other than sealed."""
+    faults = []
+    for file in facts.facts:
+        try:
+            read_facts(store, seal.board_name, seal.bounds.id, file)
+        except ArchiveMismatchError as error:
+            faults.append(str(error))
+    return faults
 
 
 def _form_faults(file: Any, schema: Any) -> list[str]:

@@ -9,7 +9,8 @@ from typing import Any
 from archive.catalog import Catalog, Sealed
 from archive.layout import Kind
 from archive.objects import Store
-from archive.seal import GrantFacts, StandingFacts
+from archive.seal import StandingFacts
+from archive.sealed_grants import GrantFacts
 from leaderboard.errors import ArchiveMismatchError
 
 _STANDINGS = ("position", "rank", "player_id", "points", "reached_at", "score")

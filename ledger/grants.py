@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import pyarrow as pa
 from psycopg import sql
 
 from leaderboard.errors import ArchiveMismatchError
-from ledger import leases
+from ledger import copying, leases
 from ledger.database import Database
 from ledger.leases import Lease
 
@@ -69,13 +68,12 @@ def _fill(database: Database, key: int, batches: Iterable[pa.RecordBatch]) -> No
         table, sql.SQL(", ").join(map(sql.Identifier, COLUMNS))
     )
     with database.cursor() as cursor, cursor.copy(statement) as copy:
-        copy.set_types(["int4", "uuid", "bytea", "text", "text", "int8", "int8", "int8"])
+        copy.write(copying.HEADER)
         for batch in batches:
-            columns = [batch.column(name).to_pylist() for name in COLUMNS[1:]]
-            columns[0] = [uuid.UUID(text) for text in columns[0]]
-            columns[1] = [player.encode() if isinstance(player, str) else player for player in columns[1]]
-            for row in zip(*columns, strict=True):
-                copy.write_row((key, *row))
+            for piece in copying.rows(batch, key):
+                copy.write(piece)
+        copy.write(copying.TRAILER)
+    # The key is built from all rows at once, in a fraction of the time that keeping it up row by row takes.
     database.run(sql.SQL("alter table {} add primary key (season_id, grant_id)").format(table))
     database.run(sql.SQL("alter table {} add check (season_id = {})").format(table, number))
     database.run(sql.SQL("alter table finale.grants attach partition {} for values in ({})").format(table, number))

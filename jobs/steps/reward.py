@@ -12,7 +12,8 @@ from archive.fetch import read_parts_checked
 from archive.layout import staging_dir
 from archive.parts import Part, PartWriter
 from archive.publish import publish
-from archive.seal import GrantFacts, Seal
+from archive.seal import Seal
+from archive.sealed_grants import GrantFacts
 from jobs.steps.seal import commit, committed, put, sweep_own
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Held, Verdict

@@ -10,7 +10,8 @@ from archive.canary import check_conditional_put
 from archive.layout import Kind, seal_path
 from archive.objects import ObjectDiffersError, ObjectMissingError, Store, settle
 from archive.publish import publish, staged_attempts, sweep
-from archive.seal import Chain, GrantFacts, Seal, StandingFacts, build, same_content, sha256
+from archive.seal import Chain, Seal, StandingFacts, build, same_content, sha256
+from archive.sealed_grants import GrantFacts
 from jobs import renaming
 from jobs.steps.reconcile import staged_rows
 from jobs.steps.step import Acting, Work

@@ -13,7 +13,8 @@ from archive.digest import StandingDigest, exact_sum
 from archive.layout import staging_dir
 from archive.parts import Part, PartWriter, standings_schema
 from archive.publish import publish
-from archive.seal import Chain, GrantFacts, KeyFacts, Seal, StandingFacts, build
+from archive.seal import Chain, KeyFacts, Seal, StandingFacts, build
+from archive.sealed_grants import GrantFacts
 from archive.store import Store
 from leaderboard.board import Board
 from leaderboard.codec import codec_for

@@ -10,7 +10,8 @@ import pytest
 from archive.catalog import read_catalog, season_catalog, unpublished
 from archive.chain import chain_faults
 from archive.publish import publish
-from archive.seal import Chain, GrantFacts, build, sha256
+from archive.seal import Chain, build, sha256
+from archive.sealed_grants import GrantFacts
 from archive.store import FolderStore, Store, open_store
 from leaderboard.errors import ArchiveMismatchError, UnknownNameError
 from tests.archive.sealed import Draft, packed_draft, with_grants

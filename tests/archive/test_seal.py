@@ -11,7 +11,8 @@ import pytest
 
 from archive import seal as seals
 from archive.parts import Part
-from archive.seal import Chain, GrantFacts, Seal, StandingFacts, build, same_content
+from archive.seal import Chain, Seal, StandingFacts, build, same_content
+from archive.sealed_grants import GrantFacts
 from leaderboard.errors import ArchiveMismatchError
 from leaderboard.season import Bounds
 from tests.archive.sealed import packed_draft
@@ -68,7 +69,20 @@ def test_is_json_with_sorted_keys() -> None:
         "ends_at": "2026-12-05T00:00:00+00:00",
     }
     assert set(json.loads(build(grants_seal()))) == {
-        *("attempt", "board", "chain", "format", "kind", "parts", "reward_table", "rows", "sealed_at", "season"),
+        *(
+            "attempt",
+            "board",
+            "chain",
+            "digest",
+            "facts",
+            "format",
+            "kind",
+            "parts",
+            "reward_table",
+            "rows",
+            "sealed_at",
+            "season",
+        ),
         *("software", "standings_seal", "sums"),
     }
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from archive.fetch import load_seal, read_parts_checked
 from archive.parts import PartWriter
-from archive.seal import GrantFacts, KeyFacts, StandingFacts, build, sha256
+from archive.seal import KeyFacts, StandingFacts, build, sha256
+from archive.sealed_grants import GrantFacts
 from archive.store import Store, open_store
 from archive.verify import verify
 from leaderboard.errors import ArchiveMismatchError, UnknownNameError
