@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from archive.layout import KINDS, parse_seal, seal_path, seals_dir
+from archive.layout import PLACES, kind_order, parse_seal, seal_path, seals_dir
 from archive.objects import Store
 from archive.seal import Seal, sha256
 from leaderboard.errors import ArchiveMismatchError, UnknownNameError
 
 _AT_ONCE = 8  # requests: a bucket answers each after some 30 ms
-_CORRECTION = re.compile(r"seals/[^/]+/[^/]+/correction-\d+\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +46,10 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All seals by board, number in the chain and kind.
-
-    ``faults`` tells, a line each, which files in a seal's place hold none. ``corrections`` are the paths of seals of
-    corrections, which this version knows by name only.
-    """
+    """All seals by board, number in the chain and kind; ``faults`` tells which files in a seal's place hold none."""
 
     seals: tuple[Sealed, ...]
     faults: tuple[str, ...]
-    corrections: tuple[str, ...]
 
     def check(self) -> None:
         """Raise ArchiveMismatchError if a seal could not be read."""
@@ -98,7 +91,6 @@ def _catalog(store: Store, paths: list[str]) -> Catalog:
     return Catalog(
         seals=tuple(sorted(seals, key=_order)),
         faults=tuple(one for one in found if isinstance(one, str)),
-        corrections=tuple(path for path in paths if _CORRECTION.fullmatch(path)),
     )
 
 
@@ -108,7 +100,7 @@ def unpublished(store: Store, seals: Iterable[Sealed]) -> dict[str, str]:
     A part is in place if it has the sealed size: nothing is read. A season that has just been sealed is still being
     copied.
     """
-    sizes = {stored.path: stored.size for kind in KINDS for stored in store.list(kind)}
+    sizes = {stored.path: stored.size for place in PLACES for stored in store.list(place)}
     missing = {}
     for one in seals:
         seal = one.seal
@@ -119,7 +111,7 @@ def unpublished(store: Store, seals: Iterable[Sealed]) -> dict[str, str]:
 
 
 def _order(one: Sealed) -> tuple[str, int, str, int]:
-    return one.seal.board_name, one.seal.chain.number, one.seal.bounds.id, KINDS.index(one.seal.kind)
+    return one.seal.board_name, one.seal.chain.number, one.seal.bounds.id, kind_order(one.seal.kind)
 
 
 def _read(store: Store, path: str) -> Sealed | str:

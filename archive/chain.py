@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from archive.catalog import Sealed
+from archive.layout import correction_kind
+from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
 
 
@@ -36,9 +38,14 @@ def _faults(seals: list[Sealed]) -> list[str]:
             )
         elif after.seal.chain.previous != before.sha256:
             faults.append(f"{after.seal.path} does not follow {before.seal.path}: it names another hash")
-    standings = {one.seal.bounds.id: one.sha256 for one in seals if one.seal.kind == "standings"}
+    by_kind = {(one.seal.bounds.id, one.seal.kind): one.sha256 for one in seals}
     for one in seals:
         facts, season = one.seal.facts, one.seal.bounds.id
-        if isinstance(facts, GrantFacts) and facts.standings_seal != standings.get(season):
+        if isinstance(facts, GrantFacts) and facts.standings_seal != by_kind.get((season, "standings")):
             faults.append(f"{one.seal.path} was computed from other standings than are sealed")
+        if isinstance(facts, CorrectionFacts):
+            if facts.grants_seal != by_kind.get((season, "grants")):
+                faults.append(f"{one.seal.path} corrects other grants than are sealed")
+            if facts.number > 1 and (season, correction_kind(facts.number - 1)) not in by_kind:
+                faults.append(f"{one.seal.path} follows correction {facts.number - 1}, which is missing")
     return faults

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from leaderboard.errors import ConfigError, InputError
 from leaderboard.names import check_name
 
-Kind = Literal["standings", "grants"]
+Kind = str  #: "standings", "grants", or "correction-0001" and so on
 KINDS: tuple[Kind, ...] = ("standings", "grants")
+PLACES = (*KINDS, "corrections")  #: the folders that readers glob
 
 _ATTEMPT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _PART = re.compile(r"part-(\d{5})\.parquet")
 _PUBLISHED = re.compile(r"(standings|grants)/board=([^/]+)/season=([^/]+)/([^/]+)")
+_CORRECTED = re.compile(r"corrections/board=([^/]+)/season=([^/]+)/n=(\d{4,9})/([^/]+)")
 _STAGED = re.compile(r"staging/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
-_SEAL = re.compile(r"seals/([^/]+)/([^/]+)/(standings|grants)\.json")
+_CORRECTION = re.compile(r"correction-(\d{4,9})")
+_SEAL = re.compile(rf"seals/([^/]+)/([^/]+)/(standings|grants|{_CORRECTION.pattern})\.json")
 _REPORT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\.(json|parquet)")
 _MOST_PARTS = 100_000
 
@@ -61,8 +63,29 @@ def check_attempt(attempt: str) -> str:
     return attempt
 
 
+def correction_kind(number: int) -> Kind:
+    """Return the kind of a season's correction ``number``, counted from 1."""
+    if number < 1:
+        raise InputError(f"there is no correction {number}", hint="they are counted from 1")
+    return f"correction-{number:04d}"
+
+
+def correction_number(kind: Kind) -> int | None:
+    """Return the number of a correction's kind; None for any other."""
+    match = _CORRECTION.fullmatch(kind)
+    number = int(match.group(1)) if match else 0
+    return number if number and correction_kind(number) == kind else None
+
+
+def kind_order(kind: Kind) -> int:
+    """Return where a kind stands among a season's: standings, grants, corrections by number."""
+    return KINDS.index(kind) if kind in KINDS else len(KINDS) + (correction_number(kind) or 0)
+
+
 def published_dir(board: str, season: str, kind: Kind) -> str:
     """Return the folder that readers glob for one season's ``kind``."""
+    if number := correction_number(kind):
+        return f"{published_dir(board, season, 'corrections')}/n={number:04d}"
     return f"{kind}/board={check_name(board, 'board')}/season={check_name(season, 'season')}"
 
 
@@ -112,7 +135,12 @@ def parse_part(path: str) -> PartPlace | None:
     """Return what ``path`` names if it is a published or staged part; None for anything else."""
     if match := _PUBLISHED.fullmatch(path):
         kind, board, season, name = match.groups()
-        place = PartPlace(board, season, _number(name), kind="grants" if kind == "grants" else "standings")
+        place = PartPlace(board, season, _number(name), kind=kind)
+    elif match := _CORRECTED.fullmatch(path):
+        board, season, number, name = match.groups()
+        place = PartPlace(board, season, _number(name), kind=f"correction-{number}")
+        if correction_number(place.kind or "") is None:
+            return None
     elif match := _STAGED.fullmatch(path):
         board, season, attempt, name = match.groups()
         place = PartPlace(board, season, _number(name), attempt=attempt)
@@ -128,7 +156,10 @@ def parse_seal(path: str) -> SealPlace | None:
     match = _SEAL.fullmatch(path)
     if not match or not _named(match.group(1), match.group(2)):
         return None
-    return SealPlace(match.group(1), match.group(2), "grants" if match.group(3) == "grants" else "standings")
+    kind = match.group(3)
+    if kind not in KINDS and correction_number(kind) is None:
+        return None
+    return SealPlace(match.group(1), match.group(2), kind)
 
 
 def _number(name: str) -> int:

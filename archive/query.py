@@ -13,8 +13,10 @@ from pyarrow.fs import LocalFileSystem
 
 from archive.catalog import Catalog
 from archive.folder import FolderStore
+from archive.layout import correction_number
 from archive.objects import Store
 from archive.ranges import RangeFile
+from archive.seal import Seal
 from archive.views import Group, definitions, groups
 from leaderboard.errors import FinaleError, InputError
 
@@ -77,8 +79,7 @@ def _dataset(store: Store, group: Group, failures: list[FinaleError]) -> Any:
     fragments = [
         format_.make_fragment(
             *_file(store, f"{one.seal.place}/{part.name}", part.size, failures),
-            partition_expression=(ds.field("board") == one.seal.board_name)
-            & (ds.field("season") == one.seal.bounds.id),
+            partition_expression=_partition(one.seal),
         )
         for one in group.seals
         for part in one.seal.facts.parts
@@ -86,7 +87,15 @@ def _dataset(store: Store, group: Group, failures: list[FinaleError]) -> Any:
     schema = fragments[0].physical_schema.remove_metadata()
     for name in ("board", "season"):
         schema = schema.append(pa.field(name, pa.string()))
+    if group.kind == "corrections":
+        schema = schema.append(pa.field("n", pa.int64()))
     return ds.FileSystemDataset(fragments, schema, format_)
+
+
+def _partition(seal: Seal) -> Any:
+    place = (ds.field("board") == seal.board_name) & (ds.field("season") == seal.bounds.id)
+    number = correction_number(seal.kind)
+    return place & (ds.field("n") == number) if number else place
 
 
 def _file(store: Store, path: str, size: int, failures: list[FinaleError]) -> tuple[Any, ...]:

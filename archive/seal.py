@@ -1,16 +1,25 @@
-"""The seal: the manifest of a season's standings or grants, written last, never changed."""
+"""The seal: the manifest of a season's standings, grants or correction, written last, never changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from archive.layout import Kind, check_attempt, published_dir, seal_path, staging_dir
+from archive.layout import (
+    Kind,
+    check_attempt,
+    correction_kind,
+    correction_number,
+    published_dir,
+    seal_path,
+    staging_dir,
+)
 from archive.parts import FORMAT, Part
+from archive.sealed_corrections import OF_CORRECTIONS, CorrectionFacts
 from archive.sealed_grants import OF_GRANTS, GrantFacts
 from archive.sealed_values import Nonsense, agree, parts_of, score_of, sha256_text
 from leaderboard.errors import ArchiveMismatchError
@@ -94,7 +103,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Everything that is sealed. ``facts`` tell standings from grants.
+    """Everything that is sealed. ``facts`` tell standings, grants and corrections apart.
 
     ``reconcile``, ``repaired`` and ``accepted_drift`` (None: nothing of the kind) are plain JSON values, as the steps
     that decided them wrote them down; grants have none.
@@ -102,7 +111,7 @@ class Seal:
 
     board: Mapping[str, Any]  #: the board's definition
     bounds: Bounds
-    facts: StandingFacts | GrantFacts
+    facts: StandingFacts | GrantFacts | CorrectionFacts
     chain: Chain
     software: str
     sealed_at: datetime
@@ -112,6 +121,8 @@ class Seal:
 
     @property
     def kind(self) -> Kind:
+        if isinstance(self.facts, CorrectionFacts):
+            return correction_kind(self.facts.number)
         return "standings" if isinstance(self.facts, StandingFacts) else "grants"
 
     @property
@@ -219,13 +230,22 @@ def _content(seal: Seal) -> dict[str, Any]:
     if isinstance(seal.facts, StandingFacts):
         return content | {"digest": seal.facts.digest}
     facts = seal.facts.to_json()
-    return content | {name: facts[name] for name in OF_GRANTS}
+    return content | {name: facts[name] for name in (OF_GRANTS if seal.kind == "grants" else OF_CORRECTIONS)}
+
+
+def _by_kind(kind: Any) -> tuple[Callable[[Mapping[str, Any]], Any], frozenset[str]]:
+    """Return what reads the facts of a kind of seal, and the names of their fields."""
+    if kind == "standings":
+        return StandingFacts.from_json, _OF_STANDINGS
+    if kind == "grants":
+        return GrantFacts.from_json, OF_GRANTS
+    agree(isinstance(kind, str) and correction_number(kind) is not None, f"kind {kind!r}")
+    return CorrectionFacts.from_json, OF_CORRECTIONS
 
 
 def _parsed(value: dict[str, Any]) -> Seal:
-    of_standings = value["kind"] == "standings"
-    agree(of_standings or value["kind"] == "grants", f"kind {value['kind']!r}")
-    expected = _COMMON | (_OF_STANDINGS if of_standings else OF_GRANTS)
+    read, fields = _by_kind(value["kind"])
+    expected = _COMMON | fields
     agree(value.keys() == expected, f"fields {sorted(value.keys() ^ expected)}")
     season, chain = value["season"], Chain(**value["chain"])
     check_name(value["board"]["name"], "board")
@@ -236,7 +256,7 @@ def _parsed(value: dict[str, Any]) -> Seal:
     return Seal(
         board=value["board"],
         bounds=Bounds(_read_instant(season["starts_at"]), _read_instant(season["ends_at"]), season["id"]),
-        facts=StandingFacts.from_json(value) if of_standings else GrantFacts.from_json(value),
+        facts=read(value),
         chain=chain,
         software=str(value["software"]),
         sealed_at=_read_instant(value["sealed_at"]),

@@ -18,6 +18,7 @@ from archive.layout import Kind
 from archive.objects import Store
 from archive.parts import FORMAT, standings_schema
 from archive.seal import Seal, StandingFacts
+from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
 from leaderboard.board import Board
 from leaderboard.codec import Codec, codec_for
@@ -67,7 +68,7 @@ def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> V
         faults += [f"{path}: {fault}" for fault in found]
     if whole:
         faults += content.end()
-    if isinstance(seal.facts, GrantFacts):
+    if not isinstance(seal.facts, StandingFacts):
         faults += _facts_faults(store, seal, seal.facts)
     if faults:
         raise ArchiveMismatchError(
@@ -80,7 +81,7 @@ def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> V
     return Verified(seal.facts.rows, len(seal.facts.parts), size, digest, time.monotonic() - started)
 
 
-def _facts_faults(store: Store, seal: Seal, facts: GrantFacts) -> list[str]:
+def _facts_faults(store: Store, seal: Seal, facts: GrantFacts | CorrectionFacts) -> list[str]:
     """Return which files of facts are missing or other than sealed."""
     faults = []
     for file in facts.facts:
@@ -178,9 +179,9 @@ class _Standing:
 
 
 class _Grants:
-    """Checks the rows of grants: one schema in all parts, and the sums of each item."""
+    """Checks the rows of grants or a correction: one schema in all parts, and the sums of each item."""
 
-    def __init__(self, facts: GrantFacts) -> None:
+    def __init__(self, facts: GrantFacts | CorrectionFacts) -> None:
         self._facts = facts
         self._sums: Counter[str] = Counter()
         self.schema: Any = None

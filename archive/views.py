@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from archive.catalog import Catalog, Sealed
-from archive.layout import Kind
+from archive.layout import Kind, correction_number
 from archive.objects import Store
 from archive.seal import StandingFacts
 from archive.sealed_grants import GrantFacts
@@ -15,16 +15,24 @@ from leaderboard.errors import ArchiveMismatchError
 
 _STANDINGS = ("position", "rank", "player_id", "points", "reached_at", "score")
 _GRANTS = ("grant_id", "player_id", "rule", "item", "amount", "position", "rank")
+_CORRECTIONS = ("correction", "grant_id", "corrects", *_GRANTS[1:])
 _TYPES = {
     "board": "varchar", "season": "varchar", "position": "bigint", "rank": "bigint", "player_id": "varchar",
     "points": "bigint", "reached_at": "timestamptz", "score": "double", "grant_id": "varchar", "rule": "varchar",
-    "item": "varchar", "amount": "bigint",
+    "item": "varchar", "amount": "bigint", "correction": "bigint", "corrects": "varchar",
 }  # fmt: skip
 _SEASONS = {
     "board": "varchar", "season": "varchar", "starts_at": "timestamptz", "ends_at": "timestamptz",
     "sealed_at": "timestamptz", "players": "bigint", "points_sum": "hugeint", "digest": "varchar", "seal": "varchar",
     "number": "bigint", "grants": "bigint", "software": "varchar", "published": "boolean",
 }  # fmt: skip
+
+
+#: Rows that come to nothing are left out: what was taken back entirely was not got.
+_NET = """select board, season, player_id, item, sum(amount)::hugeint as amount
+  from (select board, season, player_id, item, amount from grants
+        union all select board, season, player_id, item, amount from corrections)
+  group by all having sum(amount) <> 0"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,8 @@ def groups(catalog: Catalog, missing: dict[str, str]) -> list[Group]:
         if one.seal.path not in missing:
             board = one.seal.board
             fraction = one.seal.kind == "standings" and board.get("points") == "fraction"
-            found.setdefault((one.seal.kind, board.get("member") == "binary", fraction), []).append(one)
+            place = "corrections" if correction_number(one.seal.kind) else one.seal.kind
+            found.setdefault((place, board.get("member") == "binary", fraction), []).append(one)
     return [Group(*key, tuple(seals)) for key, seals in sorted(found.items())]
 
 
@@ -59,10 +68,8 @@ def read_parquet(store: Store) -> Callable[[Group], str]:
     def relation(group: Group) -> str:
         paths = [f"{seal.place}/{part.name}" for seal in (one.seal for one in group.seals) for part in seal.facts.parts]
         files = ",\n      ".join(_quoted(f"{_root(store)}/{path}") for path in paths)
-        return (
-            f"read_parquet([\n      {files}\n    ],\n    hive_partitioning = true, "
-            "hive_types = {'board': varchar, 'season': varchar})"
-        )
+        types = "'board': varchar, 'season': varchar" + (", 'n': bigint" if group.kind == "corrections" else "")
+        return f"read_parquet([\n      {files}\n    ],\n    hive_partitioning = true, hive_types = {{{types}}})"
 
     return relation
 
@@ -72,28 +79,23 @@ def definitions(catalog: Catalog, missing: dict[str, str], relation: Callable[[G
 
     ``player_id`` is text, lower-case hex on boards with binary ids. ``points`` are whole numbers, and doubles as soon
     as one board of the archive has fractions (whole points stay exact: they are below 2^53). ``seasons`` names all
-    seals; a season in ``missing`` has ``published`` false and no rows in the other views. ``grants_net`` is what each
-    player has got of each item in all, and is left out where corrections are sealed, which this version cannot read.
+    seals; a season in ``missing`` has ``published`` false and no rows in the other views. ``corrections`` have signed
+    amounts. ``grants_net`` is what each player has got of each item in all, corrections included.
     """
     made = groups(catalog, missing)
-    views = [
+    return [
         _view("seasons", _seasons(catalog, missing)),
         _view("standings", _rows([group for group in made if group.kind == "standings"], _STANDINGS, relation)),
         _view("grants", _rows([group for group in made if group.kind == "grants"], _GRANTS, relation)),
+        _view("corrections", _rows([group for group in made if group.kind == "corrections"], _CORRECTIONS, relation)),
+        _view("grants_net", _NET),
     ]
-    if not catalog.corrections:
-        net = "select board, season, player_id, item, sum(amount)::hugeint as amount\n  from grants group by all"
-        views.append(_view("grants_net", net))
-    return views
 
 
 def notes(catalog: Catalog, missing: dict[str, str]) -> list[str]:
     """Return what the views leave out, a line each. Raises ArchiveMismatchError if a seal could not be read."""
     catalog.check()
-    told = [f"left out, sealed but not in place (being copied, or damaged): {what}" for what in missing.values()]
-    if catalog.corrections:
-        told.append(f"no view grants_net: this version cannot read corrections ({catalog.corrections[0]})")
-    return told
+    return [f"left out, sealed but not in place (being copied, or damaged): {what}" for what in missing.values()]
 
 
 def _view(name: str, query: str) -> str:
@@ -111,6 +113,8 @@ def _rows(made: Sequence[Group], columns: Sequence[str], relation: Callable[[Gro
 
 
 def _column(name: str, group: Group) -> str:
+    if name == "correction":
+        return "n as correction"
     return "lower(hex(player_id)) as player_id" if name == "player_id" and group.binary else name
 
 

@@ -282,6 +282,11 @@ class _Running:
             return  # the ledger is what failed: the first error is the one told
 
 
+def acting(outside: Outside, season: Season, who: str, lease: Lease) -> Acting:
+    """Return what a change of a season that is no step is given: the same as a step."""
+    return _acting(_work(outside, season, who, False, lambda *_: None), lease)
+
+
 def _acting(work: Work, lease: Lease) -> Acting:
     return Acting(work.outside, work.season, work.now, work.who, work.forced, work.results, work.progress, lease)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from jobs import identity, runner
 from jobs.closing import goes_on_by_hand
+from jobs.correcting import finish_all
 from jobs.delivering import deliver_owed
 from jobs.pool import Pool
 from jobs.projection import apply_pending
@@ -97,9 +98,10 @@ def tick_board(outside: Outside, name: str, now: datetime, who: str, observer: O
 
 
 def _owed(outside: Outside, name: str, who: str) -> list[Ticked]:
-    """Send the grants that seasons past their deliver step still owe."""
+    """Bring interrupted corrections to their end, and send the grants that seasons past their deliver step owe."""
     try:
-        return [Ticked(season.name, error=error) for season, error in deliver_owed(outside, name, who=who)]
+        found = [*finish_all(outside, name, who=who), *deliver_owed(outside, name, who=who)]
+        return [Ticked(season.name, error=error) for season, error in found]
     except FinaleError as error:
         return [Ticked(name, error=error)]
 

@@ -1,4 +1,4 @@
-"""Corrections as rows beside the grants: written once, all or none, and handed to the outbox in the same transaction."""
+"""Corrections as rows beside the grants: all or none, handed to the outbox in the same transaction."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ledger.leases import Lease
 from ledger.outbox import Planned
 
 _COPY = (
-    b"copy finale.correction_grants (season_id, correction, grant_id, corrects, player_id, rule, item, amount, position,"
-    b" rank) from stdin (format binary)"
+    b"copy finale.correction_grants (season_id, correction, grant_id, corrects, player_id, rule, item, amount,"
+    b" position, rank) from stdin (format binary)"
 )
 _TYPES = ("int4", "int4", "uuid", "uuid", "bytea", "text", "text", "int8", "int8", "int8")
 

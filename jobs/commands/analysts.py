@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from archive.lookup import Past
     from archive.objects import Store
 
-OfKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="standings or grants.")]
+OfKind = Annotated[str, typer.Option("--kind", metavar="KIND", help="standings, grants, or correction-0001 and so on.")]
 _SHOWN = 1_000  # rows that a table on a terminal shows
 
 
@@ -36,12 +36,11 @@ def archive_store() -> Store:
 
 def checked_kind(kind: str) -> Kind:
     """Return ``kind`` if something of it can be sealed; raise InputError otherwise."""
-    from archive.layout import KINDS
+    from archive.layout import KINDS, correction_number
 
-    for known in KINDS:
-        if kind == known:
-            return known
-    raise InputError(f"--kind {kind!r} is not sealed", hint=f"the kinds are {', '.join(KINDS)}")
+    if kind in KINDS or correction_number(kind):
+        return kind
+    raise InputError(f"--kind {kind!r} is not sealed", hint=f"the kinds are {', '.join(KINDS)} and correction-0001")
 
 
 def sql(

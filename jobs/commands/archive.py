@@ -107,13 +107,20 @@ def _one_line(told: Any) -> str | None:
 
 
 def _told(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what a person wants to see of the facts of standings or grants."""
-    if "digest" in facts:
+    """Return what a person wants to see of the facts of standings, grants or a correction."""
+    if "keys" in facts:
         return {
             "digest": facts["digest"],
             "live key": ", ".join(key["key"] for key in facts["keys"]),
             "sum of points": facts["points_sum"],
             "first, last score": f"{facts['first_score']}, {facts['last_score']}" if facts["rows"] else None,
+        }
+    if "grants_seal" in facts:
+        return {
+            "amounts": ", ".join(f"{amount:+,} {item}" for item, amount in sorted(facts["sums"].items())) or "nothing",
+            "corrects": facts["grants_seal"],
+            "because": facts["because"],
+            "by": facts["who"],
         }
     return {
         "amounts": ", ".join(f"{amount:,} {item}" for item, amount in sorted(facts["sums"].items())) or "nothing",

@@ -11,6 +11,7 @@ from archive.layout import Kind, seal_path
 from archive.objects import ObjectDiffersError, ObjectMissingError, Store, settle
 from archive.publish import publish, staged_attempts, sweep
 from archive.seal import Chain, Seal, StandingFacts, build, same_content, sha256
+from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
 from jobs import renaming
 from jobs.steps.reconcile import staged_rows
@@ -76,7 +77,7 @@ def _read_back(store: Store, work: Work, facts: StandingFacts) -> None:
         pass
 
 
-def commit(work: Acting, kind: str, facts: StandingFacts | GrantFacts, **told: Any) -> SealRow:
+def commit(work: Acting, kind: str, facts: StandingFacts | GrantFacts | CorrectionFacts, **told: Any) -> SealRow:
     """Commit the seal of ``facts`` as the next in the board's chain; one committed before is returned as it stands."""
     season = work.season
 

@@ -49,7 +49,7 @@ def test_lists_every_seal_by_board_and_number(store: Store) -> None:
         ("daily", "s20261204", "standings"),
         ("daily", "s20261203", "standings"),
     ]
-    assert found.faults == found.corrections == ()
+    assert found.faults == ()
     daily = found.seals[2]
     assert daily.sha256 == first == sha256(store.get(daily.seal.path))
     assert daily.size == sum(stored.size for stored in store.list(daily.seal.place))
@@ -78,12 +78,6 @@ def test_a_broken_seal_is_named_and_hides_no_other(memory: Store) -> None:
         ArchiveMismatchError, match=r"s20261202/standings\.json: .*not JSON.*s20261203.* holds the seal of"
     ):
         found.check()
-
-
-def test_corrections_are_known_by_name_only(memory: Store) -> None:
-    """Seals of a kind that a later version writes are told, not taken for nothing."""
-    memory.put_new("seals/daily/s20261204/correction-0001.json", b"{}")
-    assert read_catalog(memory).corrections == ("seals/daily/s20261204/correction-0001.json",)
 
 
 def test_a_season_that_is_still_being_copied_is_told(tmp_path: Path) -> None:

@@ -184,18 +184,6 @@ def test_a_broken_seal_stops_every_query(folder: FolderStore) -> None:
         notes(read_catalog(folder), {})
 
 
-def test_grants_net_is_not_made_where_it_would_be_wrong(folder: FolderStore) -> None:
-    """Corrections, which this version cannot read, take the view away rather than leave it without them."""
-    folder.put_new("seals/daily/s20261204/correction-0001.json", b"{}")
-    catalog = read_catalog(folder)
-    assert notes(catalog, {}) == [
-        "no view grants_net: this version cannot read corrections (seals/daily/s20261204/correction-0001.json)"
-    ]
-    assert asked(folder, "select count(*) from grants") == [(10,)]
-    with pytest.raises(InputError, match="grants_net"):
-        asked(folder, "select * from grants_net")
-
-
 def test_what_the_store_says_is_told(tmp_path: Path) -> None:
     """A part that vanishes under a query is the store's error, by its path, not one of the SQL."""
     inner = open_store("memory://", {})

@@ -1,0 +1,158 @@
+"""finale rewards correct: what was granted wrongly is put right, by more grants and by revocations."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jobs import output
+from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, who_acts, wired
+from leaderboard.errors import InputError
+
+if TYPE_CHECKING:
+    from jobs.correcting import Preview, Request
+    from jobs.wiring import Outside
+    from leaderboard.season import Season
+
+_FILES = (".csv", ".txt")
+
+
+def correct(
+    board: BoardName,
+    season_id: SeasonName,
+    because: Because,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="PLAYER|FILE", help="A player, or a .csv or .txt of them; repeatable."),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--table", metavar="FILE", help="The reward table that is right, a TOML file.")
+    ] = None,
+    voided: Annotated[bool, typer.Option("--voided", help="Count matches voided after the freeze no more.")] = False,
+    dry_run: Annotated[bool, typer.Option("--preview", "--dry-run", help="Only tell what would be changed.")] = False,
+    yes: Yes = False,
+    operator: As = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put right what was granted: issue the difference as further grants and revocations, sealed and delivered.
+
+    Exclusions and changed points of earlier corrections stay; nothing that was sealed or granted is rewritten.
+
+    Example: finale rewards correct goals s2026 --exclude cheater-17 --because "aimbot, ticket 4711" --as ana
+    """
+    from jobs import correcting
+    from jobs.closing import find
+    from jobs.delivering import deliver
+
+    who = who_acts(operator, lever=not dry_run)
+    if not because.strip():
+        raise InputError("a correction needs its reason", hint='add --because "…"; it stands in the seal')
+    if not (exclude or table or voided):
+        raise InputError("say what is to be put right", hint="give --exclude, --table or --voided")
+    with wired() as outside:
+        found = find(outside, board, season_id)
+        finished = [] if dry_run else correcting.finish_unfinished(outside, found, who=who)
+        request = _request(outside, found, exclude or [], table, voided, because, who)
+        planned = correcting.preview(outside, found, request)
+        told = {
+            "board": board,
+            "season": season_id,
+            "issued": False,
+            "finished": finished,
+            **planned.to_json(binary=found.board.member == "binary"),
+        }
+        if not as_json:
+            _show(planned, told)
+        if planned.change.rows and not dry_run:
+            confirm(f"issue correction {planned.number} of {found.name}?", yes)
+            seal = correcting.issue(outside, found, request, planned.number)
+            later = deliver(outside, found, who=who)
+            told |= {"issued": True, "seal": seal.path, "waiting": later.grants if later else 0}
+    if as_json:
+        output.print_json(told)
+    elif told["issued"]:
+        output.out.print(f"correction {planned.number} is sealed: {told['seal']}", markup=False)
+        if told["waiting"]:
+            output.out.print(f"{told['waiting']:,} grants wait to be delivered; finale tick sends them")
+
+
+def _request(
+    outside: Outside, season: Season, exclude: list[str], table: Path | None, voided: bool, because: str, who: str
+) -> Request:
+    from jobs.correcting import Request
+    from rewards.table import parse_table
+
+    binary = season.board.member == "binary"
+    players = [player for value in exclude for player in _players(value, binary)]
+    parsed = None
+    if table is not None:
+        try:
+            parsed = parse_table(table.read_text("utf-8-sig"), str(table))
+        except UnicodeDecodeError:
+            raise InputError(f"{table} is no UTF-8 text") from None
+    changed = None
+    if voided:
+        raise InputError("--voided is not known to this version")
+    return Request(because, who, tuple(dict.fromkeys(players)), parsed, changed)
+
+
+def _players(value: str, binary: bool) -> list[bytes]:
+    """Return the ids that ``value`` names: itself, or the column ``player_id`` of a .csv, or the lines of a .txt."""
+    path = Path(value)
+    if path.suffix not in _FILES:
+        return [_id(value, binary, "--exclude")]
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            if path.suffix == ".txt":
+                lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(file, 1)]
+            else:
+                reader = csv.DictReader(file)
+                if "player_id" not in (reader.fieldnames or ()):
+                    raise InputError(f"{path}: the header lacks player_id")
+                lines = [(reader.line_num, row["player_id"] or "") for row in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} cannot be read", detail=str(error)) from None
+    found = [_id(text, binary, f"{path}, line {number}") for number, text in lines if text]
+    if not found:
+        raise InputError(f"{path} names no player")
+    return found
+
+
+def _id(text: str, binary: bool, place: str) -> bytes:
+    if not binary:
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise InputError(f"{place}: {text!r} is no id in hexadecimal") from None
+
+
+def _show(planned: Preview, told: dict[str, Any]) -> None:
+    for number in told["finished"]:
+        output.out.print(f"correction {number}, which was interrupted, has been brought to its end")
+    if told["not_on_board"]:
+        names = ", ".join(told["not_on_board"][:10])
+        output.err.print(f"not on the board: {len(told['not_on_board']):,} players: {names}", markup=False)
+    if not planned.change.rows:
+        output.out.print("nothing differs from what was granted, so there is nothing to correct")
+        return
+    change = planned.change
+    output.out.print(f"correction {planned.number}: {change.rows:,} rows for {len(change.players):,} players")
+    output.print_table(
+        ("item", "given", "taken back", "in all"),
+        [
+            (item, f"{change.given.get(item, 0):,}", f"{change.taken.get(item, 0):,}", f"{amount:+,}")
+            for item, amount in change.sums.items()
+        ],
+        numbers=("given", "taken back", "in all"),
+    )
+    output.print_table(
+        ("position", "player", "rule", "item", "amount"),
+        [(row["position"], row["player_id"], row["rule"], row["item"], f"{row['amount']:+,}") for row in told["first"]],
+        numbers=("position", "amount"),
+    )
+    if change.rows > len(planned.first):
+        output.out.print(f"… and {change.rows - len(planned.first):,} more rows")
