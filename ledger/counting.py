@@ -80,7 +80,7 @@ def recount(database: Database, source: int) -> list[DictRow]:
     assert row is not None
     if row["count"]:
         database.rows("counting.touch")
-        database.rows("counting.recount", {"source_id": source})
+        database.rows("counting.recount", {"source_id": source, "late_voids": True})
     beyond = database.rows("counting.out_of_range")
     if row["count"] and not beyond:
         database.rows("counting.settle", {"large": LARGE})

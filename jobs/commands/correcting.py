@@ -82,7 +82,7 @@ def correct(
 def _request(
     outside: Outside, season: Season, exclude: list[str], table: Path | None, voided: bool, because: str, who: str
 ) -> Request:
-    from jobs.correcting import Request
+    from jobs.correcting import Request, late_voids
     from rewards.table import parse_table
 
     binary = season.board.member == "binary"
@@ -93,9 +93,7 @@ def _request(
             parsed = parse_table(table.read_text("utf-8-sig"), str(table))
         except UnicodeDecodeError:
             raise InputError(f"{table} is no UTF-8 text") from None
-    changed = None
-    if voided:
-        raise InputError("--voided is not known to this version")
+    changed = late_voids(outside, season) if voided else None
     return Request(because, who, tuple(dict.fromkeys(players)), parsed, changed)
 
 

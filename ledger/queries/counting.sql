@@ -158,7 +158,7 @@ with matches as (
         select from finale.late_result l
         where l.season_id = t.season_id and l.source_id = m.source_id
           and l.match_id = m.match_id and l.player_id = m.player_id
-    ) and (not m.voided or exists (
+    ) and (not m.voided or %(late_voids)s and exists (
         select from finale.late_void v
         where v.season_id = t.season_id and v.source_id = m.source_id
           and v.match_id = m.match_id and v.player_id = m.player_id
