@@ -20,6 +20,7 @@ from jobs.commands import (
     configuration,
     demo,
     levers,
+    rebuild,
     results,
     rewards,
     running,
@@ -53,6 +54,7 @@ app.command()(boards.standings)
 app.command()(boards.top)
 app.command()(boards.rank)
 app.command()(boards.around)
+app.command()(rebuild.rebuild)
 app.add_typer(season.season, name="season")
 app.add_typer(results.results, name="results")
 app.add_typer(rewards.rewards, name="rewards")

@@ -111,17 +111,22 @@ def give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
             pending.release(outside.database, lease)
 
 
+def claim_beside(outside: Outside, season: Season, leases: Sequence[BucketLease]) -> Marks:
+    """Claim the buckets beside every live key, and return how far each was written. Raises FencedError."""
+    buckets, fences = [lease.bucket for lease in leases], [lease.fence for lease in leases]
+    return {
+        (bucket, shard): mark
+        for shard, key in enumerate(season.own_keys)
+        for bucket, mark in zip(buckets, apply.claim(outside.redis, key, buckets, fences), strict=True)
+    }
+
+
 def agree(outside: Outside, season: Season, leases: Sequence[BucketLease]) -> tuple[Marks, int]:
     """Claim the buckets beside every live key too, and return how far each was written, and how many have lost writes.
 
     Where a server no longer has what the ledger recorded, all of the bucket is pending again.
     """
-    buckets, fences = [lease.bucket for lease in leases], [lease.fence for lease in leases]
-    found = {
-        (bucket, shard): mark
-        for shard, key in enumerate(season.own_keys)
-        for bucket, mark in zip(buckets, apply.claim(outside.redis, key, buckets, fences), strict=True)
-    }
+    found = claim_beside(outside, season, leases)
     recorded = pending.marks(outside.database, season.key)
     behind = {bucket for (bucket, shard), mark in found.items() if _lost(mark, recorded, bucket, shard)}
     pending.lost(outside.database, [lease for lease in leases if lease.bucket in behind])

@@ -18,6 +18,7 @@ KINDS = ("fence", "applied", "moving", "bands", "expiring", "leaving")
 #: What goes with a live key: of these kinds, whatever there is, when the key is forgotten.
 BESIDE = ("applied", "moving", "bands", "fence")
 FROZEN = "frozen"
+BUILDING = "building"
 SHARD = "<shard>"  #: stays in the name of a live key over several sorted sets, until the shard is known
 
 
@@ -140,6 +141,15 @@ def helper_key(key: str, kind: str) -> str:
 def frozen_key(key: str, season: str) -> str:
     """Return the private name of what a season leaves under ``key``, in the same slot; otherwise as ``helper_key``."""
     return _beside(key, f"{FROZEN}:{season}")
+
+
+def building_keys(key: str, fence: int) -> tuple[str, str, str]:
+    """Return the private names that a rebuild of ``key`` under this fence uses, in the same slot.
+
+    What is being built, its counts of bands, and what the old board is called while it is freed.
+    """
+    one = f"{BUILDING}:{fence}"
+    return _beside(key, one), _beside(key, f"{one}:bands"), _beside(key, f"{one}:old")
 
 
 def _beside(key: str, what: str) -> str:

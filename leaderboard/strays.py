@@ -85,11 +85,16 @@ def helper(name: str) -> Helper | None:
 
 
 def _is_kind(kind: str, season: str) -> bool:
+    if kind == keys.BUILDING:
+        return re.fullmatch(r"[0-9]+(:bands|:old)?", season) is not None
     return re.fullmatch(_NAME, season) is not None if kind == keys.FROZEN else kind in keys.KINDS and not season
 
 
 def _named(key: str, kind: str, season: str) -> str | None:
     try:
+        if kind == keys.BUILDING:
+            fence, _, what = season.partition(":")
+            return keys.building_keys(key, int(fence))[("", "bands", "old").index(what)]
         return keys.frozen_key(key, season) if kind == keys.FROZEN else keys.helper_key(key, kind)
     except ConfigError:
         return None

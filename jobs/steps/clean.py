@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from archive.removal import Departure, Removal
 from archive.seal import KeyFacts, StandingFacts
 from archive.verify import verify
 from jobs import renaming
+from jobs.building import left_behind
 from jobs.steps.seal import committed
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Verdict, Wait
@@ -155,7 +157,8 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
         committed(outside, season, "grants")
         verify(outside.store, season.board.name, season.id, "grants")
     assert isinstance(seal.facts, StandingFacts)
-    departures = [_departure(season, lease, key) for key in seal.facts.keys]
+    left = left_behind(outside.database, season)
+    departures = [_departure(season, lease, key, left.get(key.key, [])) for key in seal.facts.keys]
     options: dict[str, Any] = {
         "descending": season.board.descending,
         "archived": lambda: read_parts_checked(outside.store, seal),
@@ -186,13 +189,13 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
     return Forgotten(seal.facts.keys, removals, verified.parts, frozenset(before & gone & sealed))
 
 
-def _departure(season: Season, lease: Lease, key: KeyFacts) -> Departure:
+def _departure(season: Season, lease: Lease, key: KeyFacts, left: Sequence[str]) -> Departure:
     fence = keys.helper_key(key.key, "fence")
     expiry = removal.Expiry(keys.helper_key(key.key, "expiring"), EXPIRES_AFTER)
     return Departure(
         key,
         removal.Fence(fence, lease.fence),
-        helper_keys=[keys.helper_key(key.key, kind) for kind in keys.BESIDE],
+        helper_keys=[keys.helper_key(key.key, kind) for kind in keys.BESIDE] + list(left),
         expiry=expiry if season.board.cleanup == "expire" else None,
     )
 

@@ -16,7 +16,10 @@ from live import scripts
 from tests.harness.calls import Calls, Fate
 from tests.harness.plan import Deed
 
-_SCRIPTS = ("apply", "claim", "current", "fence", "stream", "window", "withdraw", "withdraw_fence")
+_SCRIPTS = (
+    *("apply", "claim", "current", "fence", "near", "place", "recount", "settle", "stream", "window"),
+    *("withdraw", "withdraw_fence"),
+)
 
 
 class _Sent:

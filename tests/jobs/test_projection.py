@@ -20,6 +20,7 @@ from leaderboard.errors import FinaleError
 from leaderboard.keys import helper_key
 from leaderboard.season import Season
 from ledger import pending, seasons
+from ledger.database import Database
 from ledger.results import record
 from live import apply
 from live.counts import recount
@@ -252,3 +253,27 @@ def test_c19_a_failover_that_loses_the_last_writes(outside: Outside, server_fact
         assert done.lost_buckets > 0
         assert board(primary) == expected(outside)
         primary.close()
+
+
+def test_a_removed_player_does_not_come_back_with_a_failover(outside: Outside) -> None:
+    """C19: the removal of a player whose only match was taken away is lost, and is done again."""
+    play(outside, 1)
+    apply_pending(outside, season(outside), "one")
+    before = dumped(outside.redis)
+    (gone,) = outside.redis.zrange(KEY, 0, 0)
+    _remove(outside.database, season(outside).key, gone)
+    apply_pending(outside, season(outside), "one")
+    assert outside.redis.zscore(KEY, gone) is None
+    restore(outside.redis, before)
+    apply_pending(outside, season(outside), "one")
+    assert outside.redis.zscore(KEY, gone) is None
+
+
+def _remove(database: Database, key: int, player: bytes) -> None:
+    with database.transaction():
+        values = {"key": key, "player": player}
+        database.run(b"delete from finale.player_total where season_id = %(key)s and player_id = %(player)s", values)
+        database.run(b"insert into finale.removed_player values (%(key)s, %(player)s)", values)
+        database.run(
+            b"insert into finale.pending values (%(key)s, finale.bucket_of(%(player)s), %(player)s, 99)", values
+        )
