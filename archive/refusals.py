@@ -35,8 +35,20 @@ class CrowdedError(UnavailableError):
     """The server is at its maxmemory and refuses the command; a transaction of any commands at all, where it is old."""
 
 
+class MovedError(UnavailableError):
+    """The key's slot is on another node of the cluster, or on its way there; whoever asks anew finds it."""
+
+
 class WrongTypeError(InputError):
     """The key named for a board holds something that is not a sorted set."""
+
+
+_KINDS: dict[str, type[UnavailableError]] = {
+    "OOM": CrowdedError,
+    "MOVED": MovedError,
+    "ASK": MovedError,
+    "TRYAGAIN": MovedError,
+}
 
 
 def refused(error: driver.RedisError, address: str, command: str) -> FinaleError:
@@ -55,8 +67,7 @@ def refused(error: driver.RedisError, address: str, command: str) -> FinaleError
         return WrongTypeError(f"Redis at {address}: a key that is not a sorted set was named to {command}", detail=text)
     if code in _NOT_NOW:
         reason, hint = _NOT_NOW[code]
-        kind = CrowdedError if code == "OOM" else UnavailableError
-        return kind(f"Redis at {address} {reason}", detail=text, hint=hint)
+        return _KINDS.get(code, UnavailableError)(f"Redis at {address} {reason}", detail=text, hint=hint)
     return AccessError(f"Redis at {address} refused the command {command}", detail=text)
 
 

@@ -17,7 +17,7 @@ from archive.merge import Block
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS
 from archive.parts import PART_ROWS, PartCutter
 from archive.proof import DisturbedError, ProofConnection
-from archive.refusals import CrowdedError
+from archive.refusals import CrowdedError, MovedError
 from archive.seal import StandingFacts
 from archive.standing import Standing
 from archive.store import Store
@@ -77,7 +77,8 @@ def take(
     """Read the live keys at one instant and stage them as one standing: parts, put once each while they are read.
 
     ``attempt`` names the staging folder of the 1st, 2nd, … try; names may never come twice. A try during which somebody
-    wrote is thrown away with what it staged, and repeated on a new connection after ``pause`` (given seconds, growing);
+    wrote, or a slot of a cluster moved, is thrown away with what it staged, and repeated on new connections after
+    ``pause`` (given seconds, growing);
     ``progress`` is told rows read and rows in all after each block. A missing key gives no rows: only the caller, who
     knows the ledger, can tell an empty season from a lost one. A server that is out of memory and refuses the proof is
     read once more, and proved by a transaction of no commands.
@@ -115,7 +116,7 @@ def take(
             return once(ProofConnection.unchanged)
 
     retrying = Retrying(
-        retry=retry_if_exception_type(DisturbedError),
+        retry=retry_if_exception_type((DisturbedError, MovedError)),
         stop=stop_after_attempt(tries),
         wait=wait_random_exponential(multiplier=0.2, max=_LONGEST_PAUSE),
         sleep=pause,

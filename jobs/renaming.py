@@ -92,7 +92,7 @@ def mixed(outside: Outside, season: Season, now: datetime) -> Held | None:
     if (following := _ended_since(season, now)) is None:
         return None
     reason = f"{season.board.name}/{following.id} has ended before {season.name} was frozen"
-    if _released(outside, season, reason):
+    if journal.accepted(outside.database, season.key, reason):
         return None
     return Held(
         reason,
@@ -114,16 +114,6 @@ def _ended_since(season: Season, now: datetime) -> Bounds | None:
     later = seasons_from(season.board.calendar, season.bounds.ends_at)
     following = next((one for one in later if one.starts_at >= season.bounds.ends_at), None)
     return following if following is not None and following.ends_at <= now else None
-
-
-def _released(outside: Outside, season: Season, reason: str) -> bool:
-    """Return whether a person has released the season since it was held for ``reason``."""
-    held = released = False
-    for entry in journal.entries(outside.database, season.key):
-        if entry.event == "held" and entry.detail.get("message") == reason:
-            held, released = True, False
-        released = released or (held and entry.event == "released")
-    return released
 
 
 def undone(outside: Outside, season: Season) -> str:

@@ -48,6 +48,16 @@ def entries(database: Database, key: int) -> list[Entry]:
     return [Entry(**row) for row in database.rows("journal.of_season", {"key": key})]
 
 
+def accepted(database: Database, key: int, reason: str) -> bool:
+    """Return whether a person has released the season since it was last held for this very ``reason``."""
+    held = released = False
+    for entry in entries(database, key):
+        if entry.event == "held" and entry.detail.get("message") == reason:
+            held, released = True, False
+        released = released or (held and entry.event == "released")
+    return released
+
+
 def put_result(database: Database, key: int, step: str, result: Mapping[str, Any], fence: int) -> None:
     """Store what a step hands to the later ones, over that of an earlier attempt. Raises LeaseLostError."""
     values = {"key": key, "step": step, "result": Jsonb(dict(result)), "fence": fence}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from archive import snapshot
 from jobs import renaming
@@ -10,7 +10,7 @@ from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Held, Verdict
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
-from ledger import totals
+from ledger import journal, totals
 from live.eviction import eviction
 from live.keyspace import sizes
 from live.nodes import serving
@@ -24,6 +24,8 @@ class Facts:
     exists: bool
     adopted: bool = False
     fate: str = ""  #: what may have become of a missing key
+    gone: tuple[str, ...] = ()  #: shards that do not exist, while others do
+    suspect: bool = False  #: whether a person must say that nobody played in those
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,18 @@ class Snapshot:
         season = work.season
         own = season.board.ledger == "own"
         players = totals.summed(work.outside.database, season.key).players if own else None
-        exists = any(sizes(work.outside.redis, season.standing_keys).values())
-        fate = "" if exists else renaming.undone(work.outside, season) or _fate(work, season.standing_keys[0])
-        return Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, season.adopted, fate)
+        found = sizes(work.outside.redis, season.standing_keys)
+        gone = [key for key, rows in found.items() if not rows]
+        exists = len(gone) < len(found)
+        fate = renaming.undone(work.outside, season) or _fate(work, gone[0]) if gone else ""
+        facts = Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, season.adopted, fate)
+        if not gone or not exists:
+            return facts
+        facts = replace(facts, gone=tuple(gone))
+        # A band may well be empty. That no player at all falls to a shard is rare, and without a ledger nobody knows.
+        suspect = players is None and season.board.shards.by == "player"
+        accepted = suspect and journal.accepted(work.outside.database, season.key, _gone(facts))
+        return replace(facts, suspect=suspect and not accepted)
 
     def plan(self, facts: Facts) -> Verdict:
         put_back = f"put the key back, then: finale season release {facts.name}"
@@ -52,6 +63,12 @@ class Snapshot:
                 f"the live key {facts.live_key} is missing while the ledger has {facts.players:,} players",
                 facts.fate,
                 put_back if facts.adopted else again,
+            )
+        if facts.suspect:
+            return Held(
+                _gone(facts),
+                f"players are spread over all shards, so one without any is rarely right; {facts.fate}",
+                f"put back what was lost; or, if nobody plays there: finale season release {facts.name}",
             )
         return Act("read the live key at one instant and stage it")
 
@@ -81,7 +98,14 @@ class Snapshot:
         return Done(
             {"facts": taken.facts.to_json(), "restarts": taken.restarts},
             f"{taken.facts.rows:,} rows in {len(taken.facts.parts)} parts, {size:,} bytes{again}",
+            warnings=(f"{_gone(facts)}; archived as empty",) if facts.gone and facts.players is None else (),
         )
+
+
+def _gone(facts: Facts) -> str:
+    """Return which shards do not exist, the same as long as it is the same ones."""
+    named = ", ".join(facts.gone[:5])
+    return f"{len(facts.gone)} shards do not exist: {named}{', …' if len(facts.gone) > 5 else ''}"
 
 
 def _fate(work: Work, key: str) -> str:

@@ -167,6 +167,17 @@ def test_an_empty_shard_is_none_that_was_lost(world: World) -> None:
     assert [key.rows for key in sealed(world).keys] == [8, 0, 0]
 
 
+def test_c24_a_shard_that_nobody_is_in_is_accepted_by_a_person(world: World) -> None:
+    """C24, I4: without a ledger a lost shard of players would be archived as an empty one, so somebody must say so."""
+    configure(world, PLAYERS)
+    fill(world, PLAYERS)
+    world.redis.delete(NAMES[1])
+    finale("close", "cup", "one").refused(22, f"1 shards do not exist: {NAMES[1]}", "it was deleted")
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    assert "archived as empty" in finale("close", "cup", "one", "--until", "seal").ok().err
+    assert sealed(world).keys[1].rows == 0
+
+
 def test_a_player_in_two_shards_holds_the_season(world: World) -> None:
     configure(world)
     fill(world)
@@ -217,6 +228,7 @@ def test_i3_all_shards_are_frozen_by_renaming_in_one_transaction(world: World) -
     """I3: with freeze = "rename" no write can come between two shards; late ones under the old names are told."""
     configure_rename(world, key="lb:{cup}:<shard>", more=f"shards = {PLAYERS}", ended=timedelta(0))
     world.redis.zadd("lb:{cup}:0", {"ann": 3})
+    world.redis.zadd("lb:{cup}:1", {"dan": 1})
     world.redis.zadd("lb:{cup}:2", {"bob": 2})
     run = finale("close", "cup", "one", "--until", "freeze", "--json").ok().json
     assert run["steps"][-1]["result"]["rename"] == {"outcome": "renamed", "rows": 2, "later": 0}
@@ -227,7 +239,7 @@ def test_i3_all_shards_are_frozen_by_renaming_in_one_transaction(world: World) -
     world.redis.zadd("lb:{cup}:1", {"cyd": 9})
     finale("close", "cup", "one").ok()
     assert world.redis.keys() == [b"lb:{cup}:1"]
-    assert [player for _, player in archived(world)] == ["ann", "bob"]
+    assert [player for _, player in archived(world)] == ["ann", "bob", "dan"]
 
 
 def test_a_cluster_cannot_rename_shards_in_several_slots(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
