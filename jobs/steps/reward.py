@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
+from archive.facts import put_facts
 from archive.fetch import read_parts_checked
 from archive.layout import staging_dir
 from archive.parts import Part, PartWriter
 from archive.publish import publish
 from archive.seal import Seal
 from archive.sealed_grants import GrantFacts
+from jobs import rewarding
+from jobs.facts import Collected, collect
 from jobs.steps.seal import commit, committed, put, sweep_own
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Held, Verdict
+from leaderboard.errors import AccessError, ConfigError, InputError, SeasonHeldError
 from leaderboard.states import Step
 from ledger import grants as ledger_grants
 from ledger import seals
 from ledger.grants import Loaded
 from ledger.seals import SealRow
-from rewards.compute import grants, grants_schema
-from rewards.plan import plan
+from rewards.compute import grants_schema
 from rewards.table import RewardTable
-from rewards.totals import Totals
 
 _TABLE_CHANGED = "; by the reward table as it was when the season closed, the configured one has changed since"
 
@@ -46,8 +46,7 @@ class Reward:
     def look(self, work: Work) -> Facts:
         board = work.season.board
         configured = work.outside.settings.tables.get(board.name)
-        fixed = work.results.get(Step.CLOSE, {}).get("reward_table")
-        table = RewardTable.from_definition(fixed) if fixed else configured
+        table = rewarding.table_of(work.outside, work.season, work.results)
         return Facts(
             f"{board.name} {work.season.id}",
             board.rewards,
@@ -84,28 +83,57 @@ class Reward:
         sweep_own(work)
         sums = ", ".join(f"{amount:,} {item}" for item, amount in sorted(seal.facts.sums.items()))
         return Done(
-            {"grants": seal.facts.rows, "sums": dict(seal.facts.sums), "path": seal.path},
+            {
+                "grants": seal.facts.rows,
+                "sums": dict(seal.facts.sums),
+                "digest": seal.facts.digest,
+                "path": seal.path,
+            },
             f"{seal.facts.rows:,} grants: {sums or 'nothing'}{_TABLE_CHANGED if facts.changed else ''}",
         )
 
 
 def _stage(work: Acting, table: RewardTable) -> GrantFacts:
+    """Compute and stage the grants, put the facts; raise SeasonHeldError if these may not be paid."""
     season, store = work.season, work.outside.store
     seal = committed(work.outside, season, "standings")
+    collected = _collected(work, table)
+    found = rewarding.compute(_standings(work, seal), table, collected, season)
     attempt = work.attempt(0)
     folder = staging_dir(season.board.name, season.id, attempt)
-    totals, parts = Totals(), list[Part]()
-    for part, data in _encoded(work, seal, table, totals):
+    writer, parts = PartWriter(grants_schema(season.board.member == "binary"), work.outside.runner.part_rows), []
+    for part, data in _encoded(writer, found.batches):
         store.put_new(f"{folder}/{part.name}", data)
         parts.append(part)
+    try:
+        rewarding.check_spending(table, found.totals, rewarding.approval(work.outside, season), season)
+    except SeasonHeldError:
+        sweep_own(work)
+        raise
+    for file, data in collected.files:
+        put_facts(store, season.board.name, season.id, file, data)
     return GrantFacts(
         attempt=attempt,
-        rows=totals.rows,
+        rows=found.totals.rows,
         parts=tuple(parts),
         standings_seal=_committed_hash(work),
         reward_table=table.definition(),
-        sums=totals.items,
+        sums=found.totals.items,
+        digest=found.totals.digest(),
+        facts=collected.named,
     )
+
+
+def _collected(work: Acting, table: RewardTable) -> Collected:
+    """Return the outside facts; what is wrong with them only a person can mend."""
+    try:
+        return collect(work.outside, work.season, table, rewarding.folder_of(work.outside, work.season))
+    except (AccessError, ConfigError, InputError) as error:
+        raise SeasonHeldError(
+            f"{work.season.name}: the facts that its rewards need cannot be read, so nobody is paid",
+            detail=" ".join(part for part in (error.message, error.detail) if part),
+            hint=error.hint,
+        ) from error
 
 
 def _committed_hash(work: Acting) -> str:
@@ -114,21 +142,21 @@ def _committed_hash(work: Acting) -> str:
     return row.sha256
 
 
-def _encoded(work: Acting, seal: Seal, table: RewardTable, totals: Totals) -> Iterator[tuple[Part, bytes]]:
-    season = work.season
-    writer = PartWriter(grants_schema(season.board.member == "binary"), work.outside.runner.part_rows)
-    read = 0
+def _standings(work: Acting, seal: Seal) -> rewarding.Standings:
+    """Return how the sealed standings are read: twice, which is what is told as progress."""
+    done = 0
 
-    def standings() -> Iterator[Any]:
-        nonlocal read
+    def read() -> Iterator[Any]:
+        nonlocal done
         for batch in read_parts_checked(work.outside.store, seal):
             yield batch
-            read += batch.num_rows
-            work.progress(read, seal.facts.rows)
+            done += batch.num_rows
+            work.progress(done, 2 * seal.facts.rows)
 
-    planned = plan(read_parts_checked(work.outside.store, seal), table)
-    batches: Iterator[pa.RecordBatch] = grants(standings(), planned, season.board.name, season.id)
+    return read
+
+
+def _encoded(writer: PartWriter, batches: Iterable[Any]) -> Iterator[tuple[Part, bytes]]:
     for batch in batches:
-        totals.add(batch)
         yield from writer.add(batch)
     yield from writer.finish()

@@ -1,0 +1,100 @@
+"""Facts about players: from Finale's own ledger, or from the user's SQL, which can only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+
+from leaderboard.errors import FinaleError, InputError
+from ledger.database import conninfo
+from ledger.failures import translated
+
+_AT_ONCE = 20_000
+_FOR_NOW = ("08", "40", "53", "57")  # classes of SQLSTATE that say nothing of the statement
+_MATCHES = "select player_id, matches from finale.player_total where season_id = %(key)s"
+
+
+def matches(url: str, key: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield ``player_id`` and how many results counted, for every player of a season, some thousand rows at a time."""
+    return _rows(url, _MATCHES.encode(), {"key": key}, ("player_id", "matches"), ())
+
+
+def listed(
+    url: str, table: str, columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the named columns of a table or view, as ``queried`` does."""
+    name = sql.Identifier(*table.split("."))
+    return _rows(url, sql.SQL("select * from {}").format(name), None, columns, optional)
+
+
+def queried(
+    url: str, text: str, params: Mapping[str, Any], columns: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the named columns of the user's own SQL; those that are ``optional`` and not there as None.
+
+    The statement is sent alone, its ``%(name)s`` bound, in a transaction that can only read. The first column comes as
+    bytes, which are never None. Raises InputError for missing columns and values that are no id, and what PostgreSQL
+    refuses.
+    """
+    return _rows(url, text.encode(), params, columns, optional)
+
+
+def _rows(
+    url: str,
+    statement: bytes | sql.Composed,
+    params: Mapping[str, Any] | None,
+    columns: Sequence[str],
+    optional: Sequence[str],
+) -> Iterator[list[tuple[Any, ...]]]:
+    given = conninfo(url, connect_timeout=10, statement_timeout=600)
+    with _theirs(), translated(url), closing(psycopg.connect(given, prepare_threshold=None)) as it:
+        it.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        it.read_only = True
+        with it.cursor(name="facts") as cursor:
+            cursor.execute(statement, params, binary=True)
+            names = [column.name for column in cursor.description or ()]
+            if missing := [name for name in columns if name not in names]:
+                raise InputError(
+                    f"facts about players lack the column {', '.join(missing)}",
+                    detail=f"there are {', '.join(names) or 'none'}",
+                    hint=f"name them {', '.join((*columns, *optional))}",
+                )
+            places = [names.index(name) if name in names else None for name in (*columns, *optional)]
+            while found := cursor.fetchmany(_AT_ONCE):
+                yield [
+                    (_id(row[places[0] or 0]), *(None if at is None else row[at] for at in places[1:])) for row in found
+                ]
+
+
+@contextmanager
+def _theirs() -> Iterator[None]:
+    """Turn what the server refuses of a statement, for good, into the error of whoever wrote it."""
+    try:
+        yield
+    except FinaleError as error:
+        sqlstate = getattr(error.__cause__, "sqlstate", None)
+        if not sqlstate or sqlstate.startswith(_FOR_NOW):
+            raise
+        raise InputError(
+            "PostgreSQL refuses the query for facts about players",
+            detail=error.detail or error.message,
+            hint="correct the SQL or the table's name in the reward table; it can only read, in one statement",
+        ) from error
+
+
+def _id(value: Any) -> bytes:
+    match value:
+        case bytes() | memoryview():
+            return bytes(value)
+        case str() | UUID():
+            return str(value).encode()
+        case int() if not isinstance(value, bool):
+            return str(value).encode()
+    raise InputError(
+        f"facts about players have the id {value!r}", hint="give text, uuid, a whole number or bytea, and no null"
+    )
