@@ -48,7 +48,7 @@ def export(
     if target.exists() and not force:
         raise _exists(target)
     seal = load_seal(store, board, season, kind)
-    with _appearing(target, force) as file:
+    with appearing(target, force) as file:
         write(file, store, seal)
         size = file.tell()
     return Exported(target, seal.facts.rows, size)
@@ -85,7 +85,7 @@ def _textual(table: Any) -> Any:
 
 
 @contextmanager
-def _appearing(target: Path, force: bool) -> Iterator[BinaryIO]:
+def appearing(target: Path, force: bool) -> Iterator[BinaryIO]:
     """Yield a file to be written that becomes ``target`` once the block ends well; otherwise nothing is left."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:

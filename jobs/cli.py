@@ -19,6 +19,7 @@ from jobs.commands import (
     common,
     configuration,
     demo,
+    ledger,
     levers,
     rebuild,
     results,
@@ -57,6 +58,7 @@ app.command()(boards.around)
 app.command()(rebuild.rebuild)
 app.add_typer(season.season, name="season")
 app.add_typer(results.results, name="results")
+app.add_typer(ledger.ledger, name="ledger")
 app.add_typer(rewards.rewards, name="rewards")
 app.add_typer(archive.archive, name="archive")
 app.add_typer(configuration.config, name="config")

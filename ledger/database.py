@@ -151,6 +151,16 @@ class Database:
                 raise self._outcome_unknown() from error
             raise
 
+    def stream(self, name: str, params: Params, rows: int) -> Iterator[list[DictRow]]:
+        """Yield the rows of the named query in portions of ``rows``, from a cursor of the server.
+
+        Nothing else may use the connection until the last portion was taken.
+        """
+        with self.transaction(), translated(self.url), self._connection.cursor(name="finale") as cursor:
+            cursor.execute(query(name), params)
+            while portion := cursor.fetchmany(rows):
+                yield portion
+
     def now(self) -> datetime:
         """Return PostgreSQL's clock: the only one that decides what is due."""
         found = self.run(b"select clock_timestamp() as now")[0]["now"]

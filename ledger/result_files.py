@@ -21,6 +21,8 @@ from leaderboard.codec import LIMIT
 from leaderboard.errors import InputError
 
 REQUIRED = ("match_id", "player_id", "points", "played_at")
+#: Of ``finale results export``; an import passes over them: when it was received, what became of it, and why.
+OWN_COLUMNS = ("finale_received", "finale_state", "finale_reason")
 EARLIEST = 1800  #: no game is older; what claims to be has a time that nobody set
 ID_BYTES = 1_024  #: longer ids do not fit the ledger's index
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -175,7 +177,9 @@ def _check_columns(path: Path, header: list[str]) -> None:
 
 def _result(line: int, row: Mapping[str, Any]) -> Result:
     extra = {
-        key: _attribute(key, value) for key, value in row.items() if key not in REQUIRED and value not in (None, "")
+        key: _attribute(key, value)
+        for key, value in row.items()
+        if key not in REQUIRED and key not in OWN_COLUMNS and value not in (None, "")
     }
     return Result(
         line,

@@ -9,7 +9,7 @@ from typing import Any
 
 from psycopg import Rollback
 
-from leaderboard.errors import InputError, UnknownNameError
+from leaderboard.errors import InputError, UnknownNameError, WrongStateError
 from ledger import barrier, counting, journal, seasons
 from ledger.database import Database
 
@@ -64,8 +64,9 @@ def void(
     """Void a match, or one ``player``'s result of it, and count anew whoever it counted for; all in one transaction.
 
     From then on a result of the match that the ledger does not have yet is refused. Voiding again changes nothing.
-    Raises UnknownNameError if the ledger has no such result, and InputError if without the match a player had points
-    that a board's scores cannot hold; then nothing is changed. ``dry_run`` changes nothing either.
+    Raises UnknownNameError if the ledger has no such result, WrongStateError if its season was pruned, and InputError
+    if without the match a player had points that a board's scores cannot hold; then nothing is changed. ``dry_run``
+    changes nothing either.
     """
     row = database.row("results.source_id", {"name": source})
     if row is None:
@@ -105,6 +106,11 @@ def _void(
     counting.stage(database, [counting.rule(season.key, season.board, season.bounds) for season in found])
     barrier.enter(database, barrier.SEASONS, [season.key for season in found])
     database.rows("results.read_states")
+    for one in database.rows("voids.pruned"):
+        raise WrongStateError(
+            f"the results of {one['board']}/{one['season']} were pruned: what is in the archive cannot be voided",
+            hint=f"see: finale results voided {one['board']} {one['season']}",
+        )
     database.rows("voids.note", values)
     for name in ("mark", "late", "touched"):
         database.rows(f"voids.{name}", values)

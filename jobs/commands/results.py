@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands import results_lists, results_void
+from jobs.commands import results_export, results_lists, results_void
 from jobs.commands.common import AsJson, BoardName, SeasonName, wired
 from leaderboard.errors import InputError, WrongStateError
 from leaderboard.states import State, reached
 
 results = typer.Typer(help="Match results.", no_args_is_help=True)
+results.command("export")(results_export.export)
 results.command("void")(results_void.void)
 results.command("late")(results_lists.late)
 results.command("conflicts")(results_lists.conflicts)

@@ -15,6 +15,9 @@ insert into finale.void (source_id, match_id, player_id, who, because)
 values (%(source_id)s, %(match_id)s, coalesce(%(player_id)s::bytea, ''), %(who)s, %(because)s)
 on conflict do nothing;
 
+-- name: pruned
+select r.board, s.season from rules r join finale.season s using (season_id) where r.pruned order by 1, 2 limit 1;
+
 -- name: mark
 with marked as (
     update finale.match_result set voided = true

@@ -1,0 +1,177 @@
+"""finale ledger prune: results of cleaned seasons go into sealed files, are read back, and only then removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from archive import results as archived
+from archive.store import open_store
+from jobs import pruning
+from leaderboard.errors import ArchiveMismatchError
+from tests.support.cli import World, differing, finale
+
+AT = "2026-01-02T00:00:00Z"
+CONFIG = """
+[board.cup]
+source = "s"
+ties = "shared"
+grace = "0s"
+keep_live = "0s"
+calendar = { seasons = [{ id = "one", starts_at = 2026-01-01T00:00:00Z, ends_at = 2026-02-01T00:00:00Z }] }
+[board.league]
+source = "s"
+ties = "shared"
+grace = "0s"
+keep_live = "0s"
+calendar = { seasons = [{ id = "half", starts_at = 2026-01-01T00:00:00Z, ends_at = 2026-06-01T00:00:00Z }] }
+"""
+PRUNE = ("ledger", "prune", "--as", "op")
+PLACE = "results/board=cup/season=one"
+
+
+@pytest.fixture
+def played(world: World) -> World:
+    world.configure(CONFIG)
+    world.played("cup", f"m1,ann,5,{AT}", f"m1,bob,3,{AT}", "m2,ann,2,2026-03-01T00:00:00Z", f"m3,eve,9,{AT}")
+    finale("results", "void", "m3", "--board", "cup", "--because", "cheats", "--as", "op").ok()
+    return world
+
+
+@pytest.fixture
+def cleaned(played: World) -> World:
+    """Both seasons cleaned, one result late."""
+    finale("close", "cup", "one").ok()
+    finale("close", "league", "half").ok()
+    played.played("cup", f"m9,zoe,1,{AT}")
+    return played
+
+
+def _verdicts(*arguments: str) -> dict[str, tuple[str, str]]:
+    found = finale("ledger", "prune", "--dry-run", "--json", *arguments).ok().json
+    return {f"{one['board']}/{one['season']}": (one["verdict"], one["reason"]) for one in found}
+
+
+def test_nothing_goes_before_every_season_that_counts_it_is_cleaned(played: World) -> None:
+    """A shared result is kept as long as one of its seasons is not cleaned; the verdict names that season."""
+    assert _verdicts()["cup/one"] == ("keep", "the season is open")
+    finale("close", "cup", "one").ok()
+    verdict, reason = _verdicts("--board", "cup")["cup/one"]
+    assert verdict == "keep" and reason == "league/half, which is open, counts results of it too"
+    before = played.picture()
+    finale(*PRUNE).ok()
+    assert differing(before, played.picture()) == []
+
+
+def test_results_move_into_sealed_files(cleaned: World) -> None:
+    """Every row with what became of it, under a seal; totals, standings and everything else stay; twice is once."""
+    totals = cleaned.sql("select * from finale.player_total order by 1, 2")
+    assert set(_verdicts().values()) == {("prune", "the season and all that share its results are cleaned")}
+    finale(*PRUNE, "--json").ok()
+    assert cleaned.sql("select count(*) from finale.match_result") == [(0,)]
+    assert cleaned.sql("select count(*) from finale.late_result") == [(0,)]
+    rows = pq.read_table(cleaned.store / PLACE / "part-00000.parquet", partitioning=None).to_pylist()
+    assert [(row["match_id"], row["player_id"], row["points"], row["state"]) for row in rows] == [
+        ("m1", "ann", 5, "counted"),
+        ("m1", "bob", 3, "counted"),
+        ("m3", "eve", 9, "voided"),
+        ("m9", "zoe", 1, "late"),
+    ]
+    seal = json.loads((cleaned.store / "seals/cup/one/results.json").read_text())
+    assert (seal["kind"], seal["rows"], seal["source"]) == ("results", 4, "s")
+    assert len(json.loads((cleaned.store / "seals/league/half/results.json").read_text())["parts"]) == 1
+    assert cleaned.sql("select * from finale.player_total order by 1, 2") == totals
+    event, who, detail = cleaned.journal("cup", "one")[-1]
+    assert (event, who, detail["rows"]) == ("pruned", "op", 4)
+    before = cleaned.picture()
+    again = finale(*PRUNE, "--json").ok().json
+    assert {one["verdict"] for one in again} == {"done"}
+    assert differing(before, cleaned.picture()) == []
+    finale("archive", "verify", "--all").ok()
+
+
+def test_i6_what_was_pruned_is_never_counted_again(cleaned: World) -> None:
+    """I6: an old result sent again, and a new one of that time, are refused with the reason; no total moves."""
+    finale(*PRUNE).ok()
+    before = cleaned.picture("set_aside")
+    path = cleaned.results(f"m1,ann,5,{AT}", f"m77,ann,5,{AT}")
+    answer = finale("results", "import", str(path), "--board", "cup", "--json")
+    answer.refused(4, "pruned")
+    assert (answer.json["new"], answer.json["refused"]) == (0, 2)
+    assert differing(before, cleaned.picture("set_aside")) == []
+    finale("results", "void", "m1", "--board", "cup", "--because", "x", "--as", "op").refused(5, "m1")
+
+
+def test_what_was_voided_after_the_freeze_stays_for_corrections(cleaned: World) -> None:
+    """The file has it, and so has the ledger: corrections have yet to undo it."""
+    finale("results", "void", "m1", "--board", "cup", "--player", "bob", "--because", "late find", "--as", "op").ok()
+    finale(*PRUNE).ok()
+    assert cleaned.sql("select match_id, player_id from finale.match_result") == [("m1", b"bob")]
+    [row] = finale("results", "voided", "cup", "one", "--player", "bob", "--json").ok().json
+    assert "after the freeze" in row["reason"]
+
+
+def test_a_part_that_is_not_as_sealed_keeps_the_rows(cleaned: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is removed before every part was read back: exit 30 names the part, and the rows stay."""
+    real = archived.put_parts
+
+    def spoiling(*arguments: Any) -> None:
+        real(*arguments)
+        for path in (cleaned.store / PLACE).glob("*.parquet"):
+            path.chmod(0o600)
+            path.write_bytes(path.read_bytes()[:-9] + b"spoiltPAR")
+
+    monkeypatch.setattr(archived, "put_parts", spoiling)
+    finale(*PRUNE, "--board", "cup").refused(30, "part-00000.parquet")
+    assert cleaned.sql("select count(*) from finale.match_result where played_at < '2026-02-01'") == [(4,)]
+
+
+class _Killed(BaseException):
+    """Stands for the end of the process: nothing catches it."""
+
+
+def _dies(real: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
+    def dying(*arguments: Any, **named: Any) -> Any:
+        if not before:
+            real(*arguments, **named)
+        raise _Killed
+
+    return dying
+
+
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (pruning.match_rows, "close"),
+        (pruning.archived, "put_seal"),
+        (pruning.archived, "put_parts"),
+        (pruning.match_rows, "remove"),
+        (pruning.journal, "put_result"),
+    ],
+)
+def test_i8_broken_off_anywhere_and_run_again_it_ends_the_same(
+    cleaned: World, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, before: bool
+) -> None:
+    """I8: before or after any of its effects: the next run ends with the rows in the files and none in the ledger."""
+    with monkeypatch.context() as patch, cleaned.outside() as outside, pytest.raises(_Killed):
+        patch.setattr(module, name, _dies(getattr(module, name), before=before))
+        pruning.prune(outside, "cup", who="op")
+    finale(*PRUNE).ok()
+    assert cleaned.sql("select count(*) from finale.match_result") == [(0,)]
+    seal = archived.find(open_store(cleaned.store.as_uri(), {}), "cup", "one")
+    assert seal is not None and seal.rows == 4
+    rows = [
+        row for batch in archived.read_back(open_store(cleaned.store.as_uri(), {}), seal) for row in batch.to_pylist()
+    ]
+    assert sorted(row["match_id"] for row in rows) == ["m1", "m1", "m3", "m9"]
+
+
+def test_a_seal_of_results_that_is_none_is_refused() -> None:
+    for data in (b"", b"{}", b'{"format": "9", "kind": "results"}', b"[]"):
+        with pytest.raises(ArchiveMismatchError, match="no seal of results"):
+            archived.ResultsSeal.parse(data)
