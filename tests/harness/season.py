@@ -159,13 +159,14 @@ class Prepared:
     template: str
     redis_url: str
     dump: dict[bytes, bytes] = field(repr=False)
+    config: str = CONFIG
 
     @contextmanager
-    def world(self, *, config: str = CONFIG, store: Store | None = None) -> Iterator[World]:
+    def world(self, *, config: str = "", store: Store | None = None) -> Iterator[World]:
         """Give a world for the length of the block; its store is an empty folder unless given."""
         folder = self.root / uuid4().hex[:8]
         folder.mkdir()
-        write_configuration(folder, config)
+        write_configuration(folder, config or self.config)
         with redis.Redis.from_url(self.redis_url) as client:
             client.flushall()
             client.script_flush()
@@ -183,18 +184,18 @@ def write_configuration(folder: Path, config: str = CONFIG) -> None:
 
 @contextmanager
 def prepared_season(
-    harness: Harness, root: Path, postgres: PostgresServer, migrated: str, redis_url: str
+    harness: Harness, root: Path, postgres: PostgresServer, migrated: str, redis_url: str, config: str = CONFIG
 ) -> Iterator[Prepared]:
     """Prepare the season in a database of its own, a clone of ``migrated``, for the length of the block."""
     databases = Databases(postgres)
-    write_configuration(root, CONFIG.replace("batch_rows = 100", "batch_rows = 10_000"))
+    write_configuration(root, config.replace("batch_rows = 100", "batch_rows = 10_000"))
     with databases.fresh(migrated) as ledger_url:
         world = World(harness, root, redis_url, ledger_url, Store((root / "store").as_uri()))
         with world.outside() as found:
             _play(found, root)
         with redis.Redis.from_url(redis_url) as client:
             dump = {key: client.dump(key) for key in client.scan_iter()}
-        yield Prepared(harness, root, databases, _name(ledger_url), redis_url, dump)
+        yield Prepared(harness, root, databases, _name(ledger_url), redis_url, dump, config)
 
 
 def _play(found: Outside, root: Path) -> None:
@@ -207,17 +208,18 @@ def _play(found: Outside, root: Path) -> None:
     taken = take_file(found, file, *source_named(found, None, "cup"), lambda rows: None)
     assert taken.unapplied is None
     season = seasons.find(found.database, "cup", "s1", board)
-    _fall_behind(found, season.key, season.live_key)
+    _fall_behind(found, season.key, season.live_keys)
 
 
-def _fall_behind(found: Outside, key: int, live_key: str) -> None:
+def _fall_behind(found: Outside, key: int, live_keys: Sequence[str]) -> None:
     """Leave the totals of two buckets pending: half of these players are missing in Redis."""
     pending.again(found.database, key, BEHIND)
     members: Sequence[bytes] = [
         row["player_id"] for row in found.database.run(b"select player_id from finale.pending order by player_id")
     ]
     assert len(members) > 40
-    found.redis.zrem(live_key, *members[::2])
+    for live_key in live_keys:
+        found.redis.zrem(live_key, *members[::2])
 
 
 def _name(url: str) -> str:
