@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from jobs import runner
+from jobs import closing, runner
 from jobs.runner import Observer, Run
 from jobs.wiring import Outside
 from leaderboard import keys, strays
@@ -19,10 +20,12 @@ from leaderboard.states import State, Step, reached
 from ledger import adoption, seasons
 from live.board import LiveBoard
 from live.eviction import dangers
-from live.keyspace import kinds
+from live.keyspace import kinds, sizes
 
 #: How many of the first rows must read like the board's.
 LOOKED_AT = 100
+#: How many of them a dry run shows.
+SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,68 @@ def adopt(
     board with shards, NotDueError for a season that has not ended, WrongStateError for a season or key that Finale has
     already, ConfigError for overlapping bounds, and what ``runner.run`` raises.
     """
+    asked, known = _asked(outside, key, board_name, season_id, bounds, no_ledger)
+    if known is None:
+        _check(outside, asked)
+        adoption.adopt(outside.database, asked.board, asked.bounds, key, who=who)
+        known = seasons.find(outside.database, board_name, season_id)
+        for danger in dangers(outside.redis, key):
+            observer.warned(known, Step.SNAPSHOT, danger)
+    else:
+        _check_same(known, key)
+        if not reached(known.state, State.SEALED) and _differs(known, asked):
+            _begin_anew(outside, known, asked, who)
+    season = seasons.find(outside.database, board_name, season_id)
+    return runner.run(outside, season, who=who, observer=observer, until=Step.SEAL)
+
+
+def plan_adopt(
+    outside: Outside,
+    key: str,
+    board_name: str,
+    season_id: str,
+    *,
+    bounds: tuple[datetime, datetime] | None,
+    no_ledger: bool,
+    who: str,
+) -> list[dict[str, Any]]:
+    """Return what ``adopt`` would decide, a line a step, and raise what it would refuse, without changing anything."""
+    asked, known = _asked(outside, key, board_name, season_id, bounds, no_ledger)
+    if known is not None:
+        _check_same(known, key)
+        if reached(known.state, State.SEALED):
+            return []
+        if not _differs(known, asked):
+            return closing.plan_close(outside, known, who=who, until=Step.SEAL, early=False)
+        _check_bounds(outside, asked)
+    else:
+        _check_name(outside, asked)
+        _check_bounds(outside, asked)
+    first = "; ".join(_shown(row) for row in _check_rows(outside, asked)[:SHOWN])
+    anew = "begin the season anew: " if known is not None else ""
+    compared = "nothing" if asked.board.ledger == "none" else "the ledger's totals, every player"
+    rows = sizes(outside.redis, [key])[key]
+    return [
+        {"step": str(Step.SNAPSHOT), "verdict": "act", "why": f"{anew}read {rows:,} rows at one instant: {first}"},
+        {"step": str(Step.RECONCILE), "verdict": "follows", "why": f"compare with {compared}"},
+        {"step": str(Step.SEAL), "verdict": "follows", "why": f"seal as {board_name}/{season_id}, write nothing to it"},
+    ]
+
+
+def _shown(row: Standing) -> str:
+    reached_at = f", reached at {row.reached_at:%Y-%m-%d %H:%M:%S} UTC" if row.reached_at else ""
+    return f"{row.position}. {row.name()} has {row.points:,} points{reached_at}"
+
+
+def _asked(
+    outside: Outside,
+    key: str,
+    board_name: str,
+    season_id: str,
+    bounds: tuple[datetime, datetime] | None,
+    no_ledger: bool,
+) -> tuple[Asked, Season | None]:
+    """Return what is to be adopted, and the season of that name if the ledger has one already."""
     board = outside.settings.board(board_name)
     if board.shards.by != "none":
         raise InputError(
@@ -65,19 +130,7 @@ def adopt(
     if no_ledger:
         board = board.model_copy(update={"ledger": "none"})
     known = _known(outside, board_name, season_id)
-    asked = Asked(key, board, _bounds(board, season_id, bounds, known))
-    if known is None:
-        _check(outside, asked)
-        adoption.adopt(outside.database, board, asked.bounds, key, who=who)
-        known = seasons.find(outside.database, board_name, season_id)
-        for danger in dangers(outside.redis, key):
-            observer.warned(known, Step.SNAPSHOT, danger)
-    else:
-        _check_same(known, key)
-        if not reached(known.state, State.SEALED) and _differs(known, asked):
-            _begin_anew(outside, known, asked, who)
-    season = seasons.find(outside.database, board_name, season_id)
-    return runner.run(outside, season, who=who, observer=observer, until=Step.SEAL)
+    return Asked(key, board, _bounds(board, season_id, bounds, known)), known
 
 
 def _known(outside: Outside, board: str, season: str) -> Season | None:
@@ -172,8 +225,8 @@ def _check_bounds(outside: Outside, asked: Asked) -> None:
     codec_for(board, bounds)
 
 
-def _check_rows(outside: Outside, asked: Asked) -> None:
-    """Raise unless the key is a sorted set whose first rows read as the board writes them."""
+def _check_rows(outside: Outside, asked: Asked) -> list[Standing]:
+    """Return the key's first rows; raise unless it is a sorted set and they read as the board writes them."""
     kind = kinds(outside.redis, [asked.key])[asked.key]
     if kind == "none":
         raise UnknownNameError(f"there is no key {asked.key!r} in Redis", hint="check the name, and the database")
@@ -187,6 +240,7 @@ def _check_rows(outside: Outside, asked: Asked) -> None:
             detail=f"that is outside {asked.bounds.starts_at} to {asked.bounds.ends_at}",
             hint='plain points need a board with ties = "shared"; else check its multiplier and unit, and the bounds',
         )
+    return rows
 
 
 def _in_time(row: Standing, asked: Asked) -> bool:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, who_acts, wired
-from jobs.commands.season import print_run
+from jobs.commands.common import As, AsJson, DryRun, who_acts, wired
+from jobs.commands.season import print_plan, print_run
 from leaderboard.errors import InputError
 
 Starts = Annotated[str | None, typer.Option("--starts-at", metavar="TIME", help="Like 2025-01-01T00:00:00Z.")]
@@ -24,6 +24,7 @@ def adopt(
     starts_at: Starts = None,
     ends_at: Ends = None,
     no_ledger: NoLedger = False,
+    dry_run: DryRun = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -34,9 +35,14 @@ def adopt(
     Example: finale archive adopt lb:2025 --board goals --season s2025 --no-ledger
     """
     from jobs.adopting import adopt as adopted
+    from jobs.adopting import plan_adopt
 
-    who, bounds = who_acts(operator, lever=no_ledger), _bounds(starts_at, ends_at)
+    who, bounds = who_acts(operator, lever=no_ledger and not dry_run), _bounds(starts_at, ends_at)
     with wired() as outside:
+        if dry_run:
+            planned = plan_adopt(outside, key, board, season_id, bounds=bounds, no_ledger=no_ledger, who=who)
+            print_plan(planned, as_json)
+            return
         observer = output.Watching(quiet=as_json)
         run = adopted(outside, key, board, season_id, bounds=bounds, no_ledger=no_ledger, who=who, observer=observer)
         print_run(run, as_json)

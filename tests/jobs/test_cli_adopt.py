@@ -77,6 +77,29 @@ def test_a_key_is_archived_as_it_is_and_nothing_is_written_to_it(cup: World) -> 
     assert (event, detail["live_key"], detail["ledger"]) == ("adopted", KEY, "none")
 
 
+def test_a_dry_run_changes_nothing_and_decides_like_the_adoption(cup: World) -> None:
+    """--dry-run shows rows as the board reads them, refuses what adopt refuses, and leaves every server as it was."""
+    before = cup.picture()
+    planned = finale(*ADOPT, "--dry-run", "--json").ok().json
+    assert [(one["step"], one["verdict"]) for one in planned] == [
+        ("snapshot", "act"),
+        ("reconcile", "follows"),
+        ("seal", "follows"),
+    ]
+    assert "read 3 rows at one instant: 1. bob has 7 points; 2. ann has 7 points; 3. eve has -2" in planned[0]["why"]
+    assert planned[1]["why"] == "compare with nothing"
+    finale("archive", "adopt", "nothing", *ADOPT[3:], "--dry-run").refused(5, "there is no key 'nothing'")
+    counted = ("--board", "counted", "--season", "s2025m01", "--dry-run", "--json")
+    assert "every player" in finale("archive", "adopt", KEY, *counted).ok().json[1]["why"]
+    assert "nothing" in finale("archive", "adopt", KEY, *counted, "--no-ledger").ok().json[1]["why"]
+    assert differing(before, cup.picture()) == []
+    finale(*ADOPT).ok()
+    after = cup.picture()
+    assert finale(*ADOPT, "--dry-run", "--json").ok().json == []
+    finale("archive", "adopt", "other", *ADOPT[3:], "--dry-run").refused(23, "was adopted already")
+    assert differing(after, cup.picture()) == []
+
+
 def test_adopting_again_changes_nothing(cup: World) -> None:
     finale(*ADOPT).ok()
     before = cup.picture()

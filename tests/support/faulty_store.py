@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
-from archive.store import Store, StoredObject
+from archive.store import ObjectExistsError, Store, StoredObject
 from leaderboard.errors import OutcomeUnknownError, UnavailableError
 
 T = TypeVar("T")
@@ -19,7 +20,9 @@ class FaultyStore:
     """Passes calls on to ``inner``; after the script's last letter everything goes well.
 
     ``.`` goes well; ``n`` fails, not done; ``u`` answer lost, not done; ``d`` answer lost, done; ``t`` gives half of
-    the bytes; ``k`` killed before; ``K`` killed after. ``calls`` lists what was asked, as ``put_new path``.
+    the bytes; ``k`` killed before; ``K`` killed after; ``c`` and ``C`` say that something is there, not done and done
+    (of a put: 409 or 412); ``s`` lists every object a byte longer than it is. ``calls`` lists what was asked, as
+    ``put_new path``.
     """
 
     def __init__(self, inner: Store, script: str = "") -> None:
@@ -56,7 +59,14 @@ class FaultyStore:
             raise lost(f"{call}: scripted, not done, answer lost")
         if letter == "k":
             raise Killed(call)
+        if letter == "c":
+            raise ObjectExistsError(f"{call}: scripted, a conflict")
         result = act()
+        if letter == "C":
+            raise ObjectExistsError(f"{call}: scripted, done")
+        if letter == "s":
+            assert isinstance(result, list)
+            return [replace(found, size=found.size + 1) for found in result]  # type: ignore[return-value]  # T is a list
         if letter == "d":
             raise lost(f"{call}: scripted, done, answer lost")
         if letter == "K":
