@@ -7,21 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from archive.bloom import may_contain
 from archive.catalog import Sealed
 from archive.fetch import sealed_file
-from archive.objects import ObjectMissingError, ObjectShortError, Store
+from archive.objects import Store
 from archive.parts import Part
-from archive.ranges import RangeFile
-from archive.reading import find_row, may_hold
+from archive.pieces import find_row, may_be_in
 from archive.seal import Seal
-from leaderboard.errors import ArchiveMismatchError
 
 _AT_ONCE = 8
-_WHOLE = 128 * 1024  #: a part of at most so many bytes is read at once, footer and all
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +56,6 @@ def _id(seal: Seal, player: str) -> bytes | None:
 def _look(store: Store, seal: Seal, part: Part, player: str) -> dict[str, Any] | None:
     player_id = _id(seal, player)
     assert player_id is not None
-    if part.size > _WHOLE and not _may_be_in(store, seal, part, player_id):
+    if not may_be_in(store, seal, part, player_id):
         return None
     return find_row(sealed_file(store, seal, part), player_id)
-
-
-def _may_be_in(store: Store, seal: Seal, part: Part, player_id: bytes) -> bool:
-    path = f"{seal.place}/{part.name}"
-    file = RangeFile(store, path, part.size)
-    try:
-        metadata = pq.read_metadata(file)
-        column = metadata.schema.names.index("player_id")
-        chunks = [metadata.row_group(group).column(column) for group in range(metadata.num_row_groups)]
-        return any(_chunk_may_hold(file, chunk, player_id) for chunk in chunks)
-    except (ObjectMissingError, ObjectShortError) as error:
-        raise ArchiveMismatchError(
-            f"{store.url}: {path} is not the part that was sealed",
-            detail=error.message,
-            hint="restore it from a backup",
-        ) from None
-    except (pa.ArrowException, ValueError, OSError):
-        # The end of the file is not what it was: reading it whole says what is wrong with it.
-        return True
-
-
-def _chunk_may_hold(file: RangeFile, chunk: Any, player_id: bytes) -> bool:
-    if not may_hold(chunk, player_id):
-        return False
-    offset = chunk.bloom_filter_offset
-    return offset is None or may_contain(file.read_at, offset, player_id)

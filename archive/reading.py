@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from archive.fetch import load_seal, sealed_file
 from archive.objects import Store
 from archive.parts import Part
+from archive.pieces import row_of
 from archive.seal import Seal
 
 
@@ -42,41 +42,14 @@ def around(store: Store, board: str, season: str, position: int, n: int) -> Any:
 def player(store: Store, board: str, season: str, player_id: bytes) -> dict[str, Any] | None:
     """Return the player's row as a dictionary of its columns, or None; errors as ``read``.
 
-    Parts are looked at in order until the player is found; in each, only the row groups whose statistics can hold the
-    id are decoded.
+    Parts are looked at in order until the player is found, each by the pieces that it takes (``archive.pieces``).
     """
     seal = load_seal(store, board, season)
-    for part in seal.facts.parts:
-        row = find_row(sealed_file(store, seal, part), player_id)
+    for part, before in _with_rows_before(seal):
+        row = row_of(store, seal, part, player_id, before)
         if row is not None:
             return row
     return None
-
-
-def find_row(file: Any, player_id: bytes) -> dict[str, Any] | None:
-    """Return the player's row in a part, given as a pyarrow ParquetFile, as a dictionary of its columns, or None."""
-    at_column = file.schema_arrow.get_field_index("player_id")
-    for group in range(file.num_row_groups):
-        if not may_hold(file.metadata.row_group(group).column(at_column), player_id):
-            continue
-        ids = file.read_row_group(group, columns=["player_id"])["player_id"].cast(pa.binary())
-        at = pc.index(ids, pa.scalar(player_id, pa.binary())).as_py()
-        if at >= 0:
-            row: dict[str, Any] = file.read_row_group(group).slice(at, 1).to_pylist()[0]
-            return row
-    return None
-
-
-def may_hold(column: Any, value: bytes) -> bool:
-    """Return false if the statistics of a row group's ``column`` (its pyarrow metadata) exclude ``value``."""
-    statistics = column.statistics
-    if statistics is None or not statistics.has_min_max:
-        return True
-    return _bytes(statistics.min) <= value <= _bytes(statistics.max)
-
-
-def _bytes(value: str | bytes) -> bytes:
-    return value.encode() if isinstance(value, str) else value
 
 
 def _rows(store: Store, seal: Seal, first: int, last: int) -> Any:

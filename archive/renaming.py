@@ -11,8 +11,25 @@ from dataclasses import dataclass
 from typing import Literal
 
 from archive.proof import DisturbedError, ProofConnection
-from archive.refusals import WrongTypeError
+from archive.refusals import CrowdedError, WrongTypeError
 from archive.removal import Fence, check_fence, wait_for_replicas
+from leaderboard.errors import OutcomeUnknownError, UnavailableError
+
+# KEYS  of each set: fence, live key, private name    ARGV  of each set: fence
+# It only reads and renames, which takes no memory: Redis runs it as one step, whatever it has left.
+_RENAME = """
+for at = 1, #KEYS, 3 do
+  if redis.call('GET', KEYS[at]) ~= ARGV[(at + 2) / 3] then return 'fenced' end
+  if redis.call('EXISTS', KEYS[at + 2]) == 1 then return 'taken' end
+end
+for at = 1, #KEYS, 3 do
+  if redis.call('EXISTS', KEYS[at + 1]) == 1 then
+    redis.call('RENAMENX', KEYS[at + 1], KEYS[at + 2])
+    redis.call('PERSIST', KEYS[at + 2])
+  end
+end
+return 'renamed'
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +90,35 @@ def rename_all(connect: Callable[[], ProofConnection], moves: Sequence[Move]) ->
         except DisturbedError:
             _check_fences(proof, moves)
             raise
-        wait_for_replicas(proof)
-        kept, later = (sum(_rows(proof, name) for name in names) for names in _names(moves))
-        return Renaming("renamed", kept, later)
+        except CrowdedError:
+            return _rename_crowded(connect, moves)
+        return _renamed(proof, moves)
+
+
+def _renamed(proof: ProofConnection, moves: Sequence[Move]) -> Renaming:
+    wait_for_replicas(proof)
+    kept, later = (sum(_rows(proof, name) for name in names) for names in _names(moves))
+    return Renaming("renamed", kept, later)
+
+
+def _rename_crowded(connect: Callable[[], ProofConnection], moves: Sequence[Move]) -> Renaming:
+    """Rename in one script, as a server that is out of memory (Redis before 7) takes no transaction."""
+    names = [name for move in moves for name in (move.fence.key, move.live_key, move.private)]
+    with connect() as proof:
+        try:
+            told = proof.command("EVAL", _RENAME, len(names), *names, *(move.fence.number for move in moves))
+        except UnavailableError as error:
+            if isinstance(error, CrowdedError):
+                raise
+            raise OutcomeUnknownError(
+                f"Redis was told to rename {moves[0].live_key}, and whether it did is not known",
+                detail=error.detail,
+                hint="run again: it looks first at what was done",
+            ) from error
+        if told != b"renamed":
+            _check_fences(proof, moves)
+            raise DisturbedError(f"something has come to be under {moves[0].private} meanwhile", hint="run again")
+        return _renamed(proof, moves)
 
 
 def _names(moves: Sequence[Move]) -> tuple[list[str], list[str]]:

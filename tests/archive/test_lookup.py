@@ -12,6 +12,7 @@ import pytest
 from archive.catalog import read_catalog
 from archive.lookup import history
 from archive.parts import standings_schema
+from archive.reading import player, read
 from archive.store import FolderStore, Store, open_store
 from leaderboard.errors import ArchiveMismatchError
 from leaderboard.season import Bounds
@@ -156,3 +157,30 @@ def test_memory_needs_no_seal_of_grants() -> None:
     store = open_store("memory://", {})
     packed_draft("s2020", rows=0).publish(store)
     assert found(store, "p1") == []
+
+
+def test_one_season_reads_the_row_group_that_has_the_player(counting: CountingStore) -> None:
+    """One player's place in one season takes ends and filters of the parts, and one row group: no part whole."""
+    row = player(counting, "goals", "s2025", member(250_000).encode())
+    assert row is not None
+    assert (row["player_id"], row["rank"]) == (member(250_000), row["position"])
+    assert [path for path in counting.whole if "part-" in path] == []
+    sizes = {part.path: part.size for part in counting.list("standings/board=goals/season=s2025")}
+    read = sorted(counting.read[path] / size for path, size in sizes.items() if path in counting.read)
+    assert read[0] < 0.2
+    assert player(counting, "goals", "s2025", NOBODY.encode()) is None
+
+
+def test_one_season_tells_a_part_that_is_not_the_sealed_one(folder: FolderStore, tmp_path: Path) -> None:
+    """A part in whose pieces a row of another place is found, or that is cut short, is read whole and refused."""
+    for number, spoil in enumerate((lambda data, other: other, lambda data, other: data[: len(data) // 2])):
+        store = FolderStore(tmp_path / str(number))
+        for stored in folder.list(""):
+            store.put_new(stored.path, folder.get(stored.path))
+        first, second = (f"standings/board=goals/season=s2025/part-0000{at}.parquet" for at in (0, 1))
+        data, other = store.get(first), store.get(second)
+        store.delete(first)
+        store.put_new(first, spoil(data, other))
+        wanted = read(folder, "goals", "s2025").slice(ROWS, 1)["player_id"][0].as_py()
+        with pytest.raises(ArchiveMismatchError, match="part-00000"):
+            player(store, "goals", "s2025", wanted.encode())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import pytest
 import redis
 
 from archive.once import proof_factory
-from archive.proof import ProofConnection
-from archive.refusals import WrongTypeError
+from archive.proof import DisturbedError, ProofConnection
+from archive.refusals import CrowdedError, WrongTypeError
 from archive.removal import Fence
 from archive.renaming import Renaming, rename
 from leaderboard.errors import LeaseLostError
@@ -129,3 +130,46 @@ def test_c14_the_private_name_and_the_fence_beside_it_are_in_the_live_keys_slot(
     names = {KEY, FROZEN, other, FENCE.key, helper_key(other, "fence")}
     assert len(names) == 5
     assert len({slot(name) for name in names}) == 1
+
+
+class Crowded(ProofConnection):
+    """A connection whose server, as before version 7 at maxmemory, takes no transaction."""
+
+    meanwhile: ClassVar[Callable[[], Any]]
+
+    def exec(self, *commands: Any) -> list[Any]:
+        type(self).meanwhile()
+        self.close()
+        raise CrowdedError("Redis is at its maxmemory and refuses commands")
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "error"),
+    [
+        (lambda client: None, None),
+        (lambda client: client.zadd(KEY, {"more": 1}), None),
+        (lambda client: client.set(FENCE.key, 8), LeaseLostError),
+        (lambda client: client.zadd(FROZEN, {"taken": 1}), DisturbedError),
+    ],
+)
+def test_i9_without_memory_a_script_renames_under_the_same_guards(
+    client: redis.Redis, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[Any], Any], error: type[Exception] | None
+) -> None:
+    """I3, I9: another's fence and a name that is taken meanwhile stop it as they stop the transaction."""
+    fill(client)
+    client.expire(KEY, 100)
+    monkeypatch.setattr(Crowded, "meanwhile", lambda: meanwhile(client), raising=False)
+    before = client.zcard(KEY)
+    if error is None:
+        done = rename(lambda: Crowded(proof_factory(client)), KEY, FROZEN, FENCE)
+        assert (done.outcome, done.rows, client.exists(KEY), client.ttl(FROZEN)) == (
+            "renamed",
+            client.zcard(FROZEN),
+            0,
+            -1,
+        )
+        assert done.rows in (before, before + 1)
+    else:
+        with pytest.raises(error):
+            rename(lambda: Crowded(proof_factory(client)), KEY, FROZEN, FENCE)
+        assert client.zcard(KEY) == before

@@ -10,6 +10,7 @@ import redis
 
 from archive.removal import leaving_name
 from jobs.embedded.binaries import Programs, package_folder
+from leaderboard.keys import frozen_key
 from tests.support.cli import World, finale
 from tests.support.servers import ServerFactory, running
 
@@ -50,6 +51,18 @@ def full(
 def test_i1_i3_a_season_is_closed_and_cleaned_without_memory(world: World, full: redis.Redis) -> None:
     """I1, I3: from the snapshot to the clean; the archive answers, and nothing of the season is left in Redis."""
     assert finale("close", "cup", "one", "--json").ok().json["state"] == "cleaned"
+    assert full.dbsize() == 0
+    rows = finale("standings", "cup", "one", "--json").ok().json
+    assert [(row["player_id"], row["points"]) for row in rows] == [("ann", 3), ("bob", 2)]
+
+
+def test_i3_a_board_is_frozen_by_renaming_without_memory(world: World, full: redis.Redis) -> None:
+    """I3, I9: whoever writes all the time is shut out at the freeze, though the server takes no transaction."""
+    world.configure(CONFIG + 'freeze = "rename"\n')
+    finale("close", "cup", "one", "--until", "freeze").ok()
+    private = frozen_key("lb:one", "one")
+    assert (full.exists("lb:one"), full.zcard(private), full.ttl(private)) == (0, 2, -1)
+    finale("close", "cup", "one").ok()
     assert full.dbsize() == 0
     rows = finale("standings", "cup", "one", "--json").ok().json
     assert [(row["player_id"], row["points"]) for row in rows] == [("ann", 3), ("bob", 2)]
