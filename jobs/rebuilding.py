@@ -32,6 +32,7 @@ from live.keyspace import sizes
 from live.loading import Building, Place, encode, forget
 
 T = TypeVar("T")
+_LISTED = 500_000  # who waits is taken off the list; more than these are written once more afterwards
 _AHEAD = 2  # batches that are encoded while the server takes others
 
 
@@ -145,6 +146,8 @@ class _Rebuilding:
         marks = claim_beside(outside, season, self.held)
         targets = written_keys(outside, season)
         before = sum(sizes(outside.redis, targets).values())
+        # Listed before the totals are read, so whoever is on the list is in what is built, at that version or a later.
+        waiting = pending.listed(outside.database, season.key, _LISTED)
         with ExitStack() as stack:
             shards = [
                 stack.enter_context(Building(outside.redis, Place(live, own, self.lease.fence)))
@@ -160,6 +163,8 @@ class _Rebuilding:
                     pending.renew(outside.database, self.held, outside.runner.lease)
                     found = {(bucket, number): mark for bucket, mark in written.items()}
                     pending.mark(outside.database, season.key, found)
+                    if shard is shards[-1]:
+                        pending.done(outside.database, season.key, waiting)
         return sum(shard.rows for shard in shards), before
 
     def _load(self, shards: Sequence[Building]) -> None:

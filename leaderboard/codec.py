@@ -32,7 +32,7 @@ def to_microseconds(instant: datetime) -> int:
 
 def from_microseconds(value: int) -> datetime:
     """Return the UTC instant ``value`` microseconds after 1970-01-01."""
-    return _EPOCH + timedelta(microseconds=value)
+    return _EPOCH + timedelta(0, 0, value)
 
 
 _LAST = to_microseconds(datetime.max.replace(tzinfo=UTC))

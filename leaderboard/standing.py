@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a player stands. ``position`` is 1..N in board order, ``rank`` what the player is told."""
+class Standing(NamedTuple):
+    """Where a player stands. ``position`` is 1..N in board order, ``rank`` what the player is told.
+
+    A tuple, because a top of a hundred makes a hundred of them for each that asks.
+    """
 
     position: int
     rank: int

@@ -99,6 +99,30 @@ def record(
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Players who wait to be written, each with the version of the total that made her wait."""
+
+    buckets: list[int]
+    players: list[bytes]
+    versions: list[int]
+
+
+def listed(database: Database, key: int, limit: int) -> Waiting:
+    """Return the season's players who wait, ``limit`` of them if there are more."""
+    rows = database.rows("pending.listed", {"key": key, "limit": limit})
+    return Waiting(*([row[name] for row in rows] for name in ("bucket", "player_id", "version")))
+
+
+def done(database: Database, key: int, waiting: Waiting) -> None:
+    """Take players off the list, but for those whose total has changed since; for who has written every total anew.
+
+    Belongs in a transaction in which all their buckets are held.
+    """
+    values = {"buckets": waiting.buckets, "players": waiting.players, "versions": waiting.versions}
+    database.rows("pending.done", {"key": key, **values})
+
+
 def renew(database: Database, leases: Sequence[BucketLease], length: timedelta) -> None:
     """Hold the buckets for ``length`` from now. Raises LeaseLostError if one of them was taken over.
 

@@ -175,13 +175,15 @@ class LiveBoard:
             times = [None] * len(ids) if reached is None else [from_microseconds(at) for at in reached.tolist()]
         except InputError as error:
             raise self._foreign(ids, scores, error) from error
-        rows: list[Standing] = []
-        rank, shared = found.above + 1, self.board.ties.by != "member"
-        for position, row in enumerate(zip(ids, points.tolist(), times, scores, strict=True), found.index + 1):
-            if not shared or (rows and row[3] != rows[-1].score):
-                rank = position
-            rows.append(Standing(position, rank, *row))
-        return rows
+        positions = range(found.index + 1, found.index + 1 + len(ids))
+        ranks = list(positions)
+        if self.board.ties.by != "member":
+            rank, before = found.above + 1, scores[0]
+            for at, score in enumerate(scores):
+                if score != before:
+                    rank, before = positions[at], score
+                ranks[at] = rank
+        return list(map(Standing, positions, ranks, ids, points.tolist(), times, scores))
 
     def _foreign(self, ids: list[bytes], scores: list[float], error: InputError) -> InputError:
         """Say whose score it is that cannot be decoded."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from redis import Redis
@@ -36,6 +37,15 @@ def counted(client: Redis, beside: Sequence[str]) -> Counter[int]:
     for reply in asked(lambda: each(client, dict.fromkeys(hashes, "hash"), [("HGETALL", key) for key in hashes])):
         total.update(_counts(reply))
     return total
+
+
+def between(client: Redis, keys: Sequence[str], bands: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """Return how many players of each key have a raw score in each band, from its least to below its end."""
+    commands = [
+        ("ZCOUNT", key, repr(least), f"({end!r}" if end < inf else "+inf") for key in keys for least, end in bands
+    ]
+    replies = asked(lambda: each(client, dict.fromkeys(keys, "zset"), commands))
+    return [[int(reply) for reply in replies[at : at + len(bands)]] for at in range(0, len(replies), len(bands))]
 
 
 def recount(client: Redis, live_key: str, scale: Scale, *, beside: str | None = None, repair: bool = False) -> Recount:

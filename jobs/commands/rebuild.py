@@ -1,17 +1,14 @@
-"""finale rebuild: a live board made anew from the ledger."""
+"""finale rebuild and rebalance: live boards made anew from the ledger, and their bands of score cut anew."""
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, BoardName, DryRun, SeasonName, who_acts, wired
+from jobs.commands.common import As, AsJson, BoardName, DryRun, SeasonName, Yes, confirm, who_acts, wired
 from leaderboard.errors import InputError
-
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 def rebuild(
@@ -33,6 +30,7 @@ def rebuild(
     from jobs.rebuilding import plan
     from jobs.rebuilding import rebuild as rebuilt
 
+    who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
         found = find(outside, board, season_id)
         planned = plan(outside, found)
@@ -46,8 +44,7 @@ def rebuild(
                     markup=False,
                 )
             return
-        who = who_acts(operator, lever=True)
-        _confirm(f"replace {planned.rows:,} rows by the ledger's {planned.players:,} players?", yes)
+        confirm(f"replace {planned.rows:,} rows by the ledger's {planned.players:,} players?", yes)
         done = rebuilt(outside, found, who=who, progress=lambda rows: output.heard("rebuild.sent", rows=rows))
     if as_json:
         output.print_json(done.to_json())
@@ -59,9 +56,43 @@ def rebuild(
         )
 
 
-def _confirm(question: str, yes: bool) -> None:
-    if yes:
+def rebalance(
+    board: BoardName,
+    season_id: SeasonName,
+    cuts: Annotated[str, typer.Option("--cuts", metavar="POINTS,…", help="As many as the season has, ascending.")],
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    operator: As = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cut the bands of a board that is spread by score anew, before its freeze; players move to where they belong.
+
+    Example: finale rebalance goals s2026 --cuts 1000,5000 --dry-run
+    """
+    from jobs import rebalancing
+    from jobs.closing import find
+
+    who, points = who_acts(operator, lever=not dry_run), _points(cuts)
+    with wired() as outside:
+        found = find(outside, board, season_id)
+        told = rebalancing.plan(outside, found, points)
+        if not dry_run:
+            confirm(f"move {told.moved:,} of {sum(told.players):,} players of {found.name}?", yes)
+            told = rebalancing.rebalance(outside, found, points, who=who)
+    if as_json:
+        output.print_json(told.to_json())
         return
-    if not (sys.stdin and sys.stdin.isatty()):
-        raise InputError("this replaces a live board and there is no terminal to ask at", hint="add --yes")
-    typer.confirm(question, abort=True, err=True)
+    edges = ["", *(f"{cut:,}" for cut in told.cuts)]
+    output.print_table(
+        ("from points", "players"),
+        [(edge, f"{players:,}") for edge, players in zip(edges, told.players, strict=True)],
+        numbers=("from points", "players"),
+    )
+    output.out.print(f"{told.moved:,} players {'would move' if dry_run else 'moved'}")
+
+
+def _points(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--cuts {text!r} is no list of whole points", hint="write it like --cuts 1000,5000") from None

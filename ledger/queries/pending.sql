@@ -65,6 +65,21 @@ with written as (
 delete from finale.pending p using written w
 where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.player_id;
 
+-- name: listed
+select bucket, player_id, version from finale.pending where season_id = %(key)s limit %(limit)s;
+
+-- name: done
+with written as (
+    select p.season_id, p.bucket, p.player_id
+    from finale.pending p
+    join unnest(%(buckets)s::smallint[], %(players)s::bytea[], %(versions)s::bigint[]) as a (bucket, player_id, version)
+      on p.bucket = a.bucket and p.player_id = a.player_id and p.version = a.version
+    where p.season_id = %(key)s
+    for update of p skip locked
+)
+delete from finale.pending p using written w
+where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.player_id;
+
 -- name: again
 insert into finale.pending as p (season_id, bucket, player_id, version)
 select t.season_id, finale.bucket_of(t.player_id), t.player_id, t.version

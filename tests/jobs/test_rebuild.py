@@ -37,6 +37,7 @@ def test_it_is_the_ledger_whatever_the_old_board_was(outside: Outside) -> None:
     play(outside, 2, count=50)
     done = rebuild(outside)
     assert done.players == len(expected(outside))
+    assert done.followed == 0
     check(outside)
     for key in season(outside).live_keys:
         outside.redis.zadd(key, {"stranger": 1, "p1": 10**9})
@@ -120,14 +121,13 @@ class TestCommand:
             play(wired, 1)
             yield wired
 
-    def test_it_asks_or_is_told_not_to(self, world: World, outside: Outside) -> None:
-        """--dry-run changes nothing; without a terminal --yes and a name are needed; the journal keeps who."""
+    def test_it_tells_first_and_is_done_in_a_name(self, world: World, outside: Outside) -> None:
+        """--dry-run changes nothing; without a terminal a name is needed; the journal keeps who it was."""
         before = world.picture()
         planned = finale("rebuild", "b", "one", "--dry-run", "--json").ok().json
         assert planned["players"] == totals.summed(outside.database, season(outside).key).players
         assert (planned["rows"], planned["keys"]) == (0, [KEY])
         assert "would replace 0 rows" in finale("rebuild", "b", "one", "--dry-run").ok().out
-        finale("rebuild", "b", "one", "--as", "ana").refused(4, "--yes")
         finale("rebuild", "b", "one", "--yes").refused(4, "--as NAME")
         assert world.picture() == before
         done = finale("rebuild", "b", "one", "--yes", "--as", "ana", "--json").ok().json
