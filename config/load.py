@@ -19,7 +19,7 @@ from leaderboard.faults import Place, describe, dotted, parse_toml, refuse
 from rewards.table import RewardTable, parse_table
 
 FILE_NAME = "finale.toml"
-_SERVERS = ("redis", "postgres", "store")
+_SERVERS = ("redis", "replica", "postgres", "store")
 _SCHEMA_HINT = 'run "finale config schema" to see every key'
 
 

@@ -36,18 +36,20 @@ Budget = Annotated[Duration, AfterValidator(_a_page)]
 class Servers(Strict):
     """Where Redis, PostgreSQL and the archive are. What is left out is embedded: the two servers together or neither.
 
-    The URLs of the servers are secrets, so no repr or dump shows them.
+    ``replica`` is one that follows ``redis``, for what all players see alike. The URLs of the servers are secrets, so
+    no repr or dump shows them.
     """
 
     redis: SecretStr | None = None
+    replica: SecretStr | None = None
     postgres: SecretStr | None = None
     store: str | None = None
 
-    @field_validator("redis", "postgres")
+    @field_validator("redis", "replica", "postgres")
     @classmethod
     def _spoken(cls, value: SecretStr | None, info: Any) -> SecretStr | None:
         if value is not None:
-            (check_redis if info.field_name == "redis" else check_postgres)(value.get_secret_value())
+            (check_postgres if info.field_name == "postgres" else check_redis)(value.get_secret_value())
         return value
 
     @field_validator("store")
@@ -63,6 +65,8 @@ class Servers(Strict):
                 f"redis and postgres are given together or not at all; write servers.{missing}, "
                 f"or set FINALE_{missing.upper()}"
             )
+        if self.replica is not None and self.redis is None:
+            raise ValueError("a replica follows a Redis that is named too; write servers.redis, or set FINALE_REDIS")
         return self
 
     @property

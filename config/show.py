@@ -45,6 +45,7 @@ def show(settings: Settings, *, masked: bool = True) -> str:
         "home": str(settings.home),
         "servers": {
             "redis": server(settings.servers.redis),
+            **({"replica": server(settings.servers.replica)} if settings.servers.replica else {}),
             "postgres": server(settings.servers.postgres),
             "store": settings.store,
         },

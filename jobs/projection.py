@@ -16,6 +16,7 @@ from ledger import pending, seasons
 from ledger.leases import Lease
 from ledger.pending import BucketLease
 from live import apply
+from live.counts import recount
 from live.errors import FencedError, LostWritesError
 from live.keyspace import kinds
 
@@ -48,6 +49,23 @@ def apply_pending(
     Raises WrongStateError for an adopted key, to which nothing is written.
     """
     check_own_key(season)
+    done = _apply_pending(outside, season, holder, force=force, freezer=freezer)
+    if force or freezer or done.lost_buckets:
+        # Whoever writes by force may be putting right what others wrote, of which the counts knew nothing.
+        recount_bands(outside, season)
+    return done
+
+
+def recount_bands(outside: Outside, season: Season) -> int:
+    """Count the players of every score band anew beside each live key; return how many bands had been kept wrong."""
+    scale = season.board.scale
+    if scale is None:
+        return 0
+    keys = zip(written_keys(outside, season), season.own_keys, strict=True)
+    return sum(recount(outside.redis, live, scale, beside=own, repair=True).wrong for live, own in keys)
+
+
+def _apply_pending(outside: Outside, season: Season, holder: str, *, force: bool, freezer: Lease | None) -> Applied:
     targets = written_keys(outside, season)
     every = freezer is not None
     dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]

@@ -28,6 +28,7 @@ from leaderboard.states import State, reached
 from ledger import pending, seasons, totals
 from ledger.leases import Heartbeat, Lease, lost
 from ledger.pending import BucketLease
+from live.counts import recount
 from live.keyspace import sizes
 from live.loading import Building, Place, encode, forget
 
@@ -45,6 +46,7 @@ class Plan:
     players: int
     rows: int
     waiting: int
+    wrong_bands: int  #: score bands whose players were counted wrong; somebody else wrote to the board
     left_behind: int  #: names that broken-off rebuilds may have left
 
     def to_json(self) -> dict[str, Any]:
@@ -78,6 +80,7 @@ def plan(outside: Outside, season: Season) -> Plan:
         totals.summed(outside.database, season.key).players,
         sum(sizes(outside.redis, targets).values()),
         pending.count(outside.database, season.key),
+        _wrong_bands(outside, season, targets),
         len(_left_behind(outside, season)),
     )
 
@@ -109,6 +112,12 @@ def rebuild(outside: Outside, season: Season, *, who: str, progress: Callable[[i
         done = Rebuilt(season.name, season.live_keys, players, before, followed.players, time.monotonic() - begun)
         building.end(outside.database, season, lease, who=who, detail=done.to_json())
     return done
+
+
+def _wrong_bands(outside: Outside, season: Season, targets: Sequence[str]) -> int:
+    scale = season.board.scale
+    keys = zip(targets, season.own_keys, strict=True)
+    return 0 if scale is None else sum(recount(outside.redis, live, scale, beside=own).wrong for live, own in keys)
 
 
 def _left_behind(outside: Outside, season: Season) -> list[str]:

@@ -67,7 +67,7 @@ def _live(outside: Outside, season: Season) -> LiveBoard | None:
     """Return the live board; None once it was cleaned."""
     if season.state is State.CLEANED:
         return None
-    return LiveBoard.of(outside.redis, season)
+    return LiveBoard.of(outside.redis, season, outside.replica)
 
 
 def _sealed(season: Season) -> bool:

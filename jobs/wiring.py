@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 
-import redis
+from redis import Redis
 
 from archive.objects import Store
 from archive.proof import ProofConnection
@@ -27,9 +27,10 @@ class Outside:
 
     settings: Settings
     database: Database
-    redis: redis.Redis
+    redis: Redis
     store: Store
     working: Working = field(default_factory=Working)
+    replica: Redis | None = None  #: for what all players see alike, if there is one
 
     @property
     def boards(self) -> Mapping[str, Board]:
@@ -55,6 +56,7 @@ class Endpoints:
     redis: str
     postgres: str
     store: str
+    replica: str | None = None
 
     def __repr__(self) -> str:
         return "Endpoints(…)"
@@ -65,7 +67,8 @@ def endpoints(settings: Settings, environ: Mapping[str, str]) -> Iterator[Endpoi
     """Yield the configured URLs; without any, start the embedded servers and stop afterwards what was started."""
     given = settings.servers
     if given.redis and given.postgres:
-        yield Endpoints(given.redis.get_secret_value(), given.postgres.get_secret_value(), settings.store)
+        replica = given.replica.get_secret_value() if given.replica else None
+        yield Endpoints(given.redis.get_secret_value(), given.postgres.get_secret_value(), settings.store, replica)
         return
     with servers.session(EmbeddedHome.from_environ(environ)) as embedded:
         migrate(embedded.postgres_url)
@@ -78,12 +81,13 @@ def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]
 
     Raises UnavailableError or AccessError for a server that does not answer or refuses.
     """
-    with endpoints(settings, environ) as urls, ledger_database(settings, urls.postgres) as database:
-        client = redis_client(urls.redis, settings.runner.redis_timeout)
-        try:
-            yield Outside(settings, database, client, open_store(urls.store, environ))
-        finally:
-            client.close()
+    with ExitStack() as stack:
+        urls = stack.enter_context(endpoints(settings, environ))
+        database = stack.enter_context(ledger_database(settings, urls.postgres))
+        timeout = settings.runner.redis_timeout
+        client = stack.enter_context(closing(redis_client(urls.redis, timeout)))
+        replica = stack.enter_context(closing(redis_client(urls.replica, timeout))) if urls.replica else None
+        yield Outside(settings, database, client, open_store(urls.store, environ), replica=replica)
 
 
 def ledger_database(settings: Settings, url: str) -> Database:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import redis
 
 from tests.support.cli import World, finale
+from tests.support.servers import ServerFactory, running
 
 BOARD = """
 [board.b]
@@ -132,3 +134,21 @@ def test_c10_binary_players_are_asked_for_in_hex(world: World) -> None:
     assert finale("rank", "b", "ff00", "--json").ok().json["rank"] == 1
     assert finale("around", "b", "ff00", "--json").ok().json[0]["player_id"] == "ff00"
     finale("rank", "b", "xyz").refused(4, "hex")
+
+
+def test_the_top_is_read_from_the_replica_if_there_is_one(
+    world: World, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """[servers] replica, or FINALE_REPLICA: top comes from there, one's own rank from the primary."""
+    configure(world, ledger="none")
+    world.redis.zadd("leaderboard:b:present", {"ann": 5, "bob": 3})
+    with running(server_factory.redis()) as server, redis.Redis.from_url(server.url) as replica:
+        replica.zadd("leaderboard:b:present", {"ann": 5})
+        monkeypatch.setenv("FINALE_REPLICA", server.url)
+        assert [row["player_id"] for row in finale("top", "b", "--json").ok().json] == ["ann"]
+        assert finale("rank", "b", "bob", "--json").ok().json["rank"] == 2
+        assert server.url.removeprefix("unix://") in finale("config", "show").ok().out
+    assert len(finale("top", "b", "--json").ok().json) == 2, "the primary answers where the replica does not"
+    monkeypatch.delenv("FINALE_REDIS")
+    monkeypatch.delenv("FINALE_POSTGRES")
+    finale("top", "b").refused(3, "a replica follows a Redis that is named too")

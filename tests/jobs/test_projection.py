@@ -221,6 +221,19 @@ def test_i6_several_appliers_failing_at_random_come_to_the_recount(
     check(outside)
 
 
+@pytest.mark.parametrize("outside", ["by player", "by score"], indirect=True)
+def test_what_somebody_else_wrote_is_put_right_with_its_counts(outside: Outside) -> None:
+    """A foreign change of a score, of which the counts of bands know nothing: --all puts both right."""
+    play(outside, 1)
+    apply_pending(outside, season(outside), "one")
+    for key in season(outside).live_keys:
+        for member in outside.redis.zrange(key, 0, 2):
+            outside.redis.zincrby(key, 2**24, member)
+    pending.again(outside.database, season(outside).key, range(pending.BUCKETS))
+    apply_pending(outside, season(outside), "two", force=True)
+    check(outside)
+
+
 def test_a_player_changes_shards(world: World) -> None:
     """Up and down, again and again: she is in one shard afterwards, and only there."""
     world.configure(CONFIG.replace("LAYOUT", LAYOUTS["by score"] + '\naggregate = "last"'))

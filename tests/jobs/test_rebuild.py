@@ -41,6 +41,7 @@ def test_it_is_the_ledger_whatever_the_old_board_was(outside: Outside) -> None:
     check(outside)
     for key in season(outside).live_keys:
         outside.redis.zadd(key, {"stranger": 1, "p1": 10**9})
+    assert (rebuilding.plan(outside, season(outside)).wrong_bands > 0) is (season(outside).board.bands is not None)
     outside.redis.zrem(season(outside).live_keys[0], "p2", "p3")
     rebuild(outside)
     check(outside)
