@@ -1,11 +1,13 @@
 """How fast a sorted set becomes an archive, and what players feel of it, against bare reading and the usual loop.
 
     python -m bench.archive --rows 5000000 --rounds 5
+    python -m bench.archive --rows 5000000 --rounds 5 --cluster --only floor,Finale
 
 One run, one server, one socket, the same data: ids ``p`` and nine digits, shuffled, with packed scores. Every
 contestant runs in a process of its own, in turn, round after round; ratios are taken within a round. The floor reads
 the bytes of every page and decodes nothing: it is what the server can send. Then a player asks for ranks, first alone,
-then during each contestant's work.
+then during each contestant's work. With ``--cluster`` the same players are also on three nodes of a cluster, in twelve
+shards by player and by score, and their snapshots are compared with that one server's floor.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import redis
 
-from bench import sorted_set
-from bench.contestants import CONTESTANTS
+from bench import cluster, sorted_set
+from bench.contestants import CONTESTANTS, OF_A_CLUSTER
 
 FELT = ("usual loop", "Finale")  # what a player is asked to bear
 _IDLE_SECONDS = 3.0
@@ -36,6 +40,7 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=30, help="length of the season in which the scores were reached")
     parser.add_argument("--only", default=",".join(CONTESTANTS), help="contestants, with commas between")
     parser.add_argument("--server", type=Path, help="a redis-server or valkey-server; default: the one embedded")
+    parser.add_argument("--cluster", action="store_true", help="also a board with shards on three nodes")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     names = given.only.split(",")
@@ -43,12 +48,22 @@ def main() -> None:
         with redis.Redis(unix_socket_path=str(path)) as client:
             about = client.info("server")
         sorted_set.fill(path, given.rows, given.days)
-        rounds = [{name: _run(name, path, given.days) for name in names} for _ in range(given.rounds)]
+        with _three_nodes(given) if given.cluster else nullcontext({}) as beside:
+            paths = dict.fromkeys(names, path) | beside
+            rounds = [{name: _run(name, at, given.days) for name, at in paths.items()} for _ in range(given.rounds)]
         felt = {"nothing": _ranks(path, given.rows, None)}
         felt |= {name: _ranks(path, given.rows, _start(name, path, given.days)) for name in FELT if name in names}
     version = f"Valkey {about['valkey_version']}" if "valkey_version" in about else f"Redis {about['redis_version']}"
     found = {"server": version, "rows": given.rows, "days": given.days, "rounds": rounds, "ranks": felt}
     print(json.dumps(found, indent=2) if given.json else _table(found))
+
+
+@contextmanager
+def _three_nodes(given: argparse.Namespace) -> Iterator[dict[str, Path]]:
+    """Fill a cluster; yield where each contestant of it finds its nodes."""
+    with cluster.nodes(given.server) as sockets:
+        cluster.fill(sockets, given.rows, given.days)
+        yield dict.fromkeys(OF_A_CLUSTER, Path(",".join(map(str, sockets))))
 
 
 def _start(name: str, path: Path, days: int) -> tuple[subprocess.Popen[str], Any]:

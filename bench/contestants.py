@@ -132,13 +132,46 @@ def finale(path: Path, folder: Path, days: int) -> Callable[[], int]:
     return run
 
 
+def sharded(layout: str) -> Callable[[Path, Path, int], Callable[[], int]]:
+    """Finale's snapshot of a board over three nodes of a cluster, whose sockets are given with commas between."""
+
+    def prepared(path: Path, folder: Path, days: int) -> Callable[[], int]:
+        import redis
+
+        from archive.once import proof_factory
+        from archive.proof import ProofConnection
+        from archive.snapshot import Source, take
+        from archive.store import FolderStore
+        from bench import cluster
+        from bench.sorted_set import KEY, season
+
+        connects = [proof_factory(redis.Redis(unix_socket_path=socket)) for socket in str(path).split(",")]
+        store = FolderStore(folder)
+        source = Source(cluster.board(layout), season(days), KEY, cluster.names(layout))
+
+        def run() -> int:
+            taken = take(
+                lambda key: ProofConnection(connects[cluster.node_of(key)]),
+                source,
+                store,
+                attempt=lambda number: f"bench-{number}",
+                tries=1,
+            )
+            return taken.facts.rows
+
+        return run
+
+    return prepared
+
+
+OF_A_CLUSTER = {"by player": sharded("by player"), "by score": sharded("by score")}
 CONTESTANTS = {"floor": floor, "redis-py": redis_py, "usual loop": usual, "drain": drain, "Finale": finale}
 
 
 def main() -> None:
     """Run one contestant."""
     name, path, folder, days = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
-    run = CONTESTANTS[name](path, folder, days)
+    run = (CONTESTANTS | OF_A_CLUSTER)[name](path, folder, days)
     begun = time.perf_counter()
     rows = run()
     seconds = time.perf_counter() - begun

@@ -23,7 +23,7 @@ from leaderboard.season import Bounds
 KEY = "leaderboard:bench:s2026q1"
 BOARD = Board.model_validate({"name": "bench", "calendar": {"every": "quarter"}})
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-_TYPICAL_POINTS = 1_000
+TYPICAL_POINTS = 1_000
 _BATCH = 1_000
 
 
@@ -33,7 +33,7 @@ def season(days: int) -> Bounds:
 
 
 @contextmanager
-def server(program: Path | None) -> Iterator[Path]:
+def server(program: Path | None, *options: str) -> Iterator[Path]:
     """Yield the socket of an empty server: ``program``, or the one that Finale would embed. It ends with the block."""
     with tempfile.TemporaryDirectory(prefix="finale-bench-") as name:
         root = Path(name)
@@ -46,7 +46,7 @@ def server(program: Path | None) -> Iterator[Path]:
             directory=folder,
             socket_directory=folder,
             account=account,
-            options=("--appendonly", "no"),
+            options=("--appendonly", "no", *options),
         )
         try:
             started.start()
@@ -58,7 +58,7 @@ def server(program: Path | None) -> Iterator[Path]:
 def scores(rows: int, days: int, seed: int = 1) -> NDArray[np.float64]:
     """Return the scores of ``rows`` players: points of an exponential distribution, reached at any second."""
     random = np.random.default_rng(seed)
-    points = random.exponential(_TYPICAL_POINTS, rows).astype(np.int64)
+    points = random.exponential(TYPICAL_POINTS, rows).astype(np.int64)
     start = to_microseconds(_START)
     reached_at = start + random.integers(0, days * 86_400, rows) * 1_000_000
     return codec_for(BOARD, season(days)).encode_array(points, reached_at)

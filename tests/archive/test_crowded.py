@@ -11,17 +11,18 @@ import pytest
 import redis
 
 from archive.crowded import remove
+from archive.departures import remove_all
 from archive.once import proof_factory
 from archive.proof import DisturbedError, ProofConnection
 from archive.refusals import CrowdedError
-from archive.removal import Expiry, Fence, KeyChangedError, LeavingError, Removal, leaving_name
+from archive.removal import Departure, Expiry, Fence, KeyChangedError, LeavingError, Removal, leaving_name
 from archive.removal import remove as remove_at_once
 from archive.seal import KeyFacts
 from archive.snapshot import SnapshotDisturbedError, Source, take
 from archive.store import open_store
 from jobs.embedded.binaries import Programs, package_folder
 from leaderboard.errors import LeaseLostError, OutcomeUnknownError, SeasonHeldError
-from leaderboard.keys import helper_key
+from leaderboard.keys import helper_key, shard_keys
 from live.fence import raise_fence, read_fence
 from tests.archive.boards import BOUNDS, KEY, attempt, board, fill, plain_rows, staged, staged_rows
 from tests.support.servers import ServerFactory, running
@@ -287,3 +288,47 @@ def test_i9_a_fence_can_be_raised_without_memory(client: redis.Redis) -> None:
     client.delete(FENCE)
     raise_fence(client, KEY, 3)
     assert read_fence(client, KEY) == 3
+
+
+class TestSeveralKeys:
+    """The shards of a board on such a server."""
+
+    @pytest.fixture
+    def departures(
+        self, client: redis.Redis, connect: Callable[..., ProofConnection], store_url: str
+    ) -> list[Departure]:
+        """Three shards as a snapshot found them, with our fence beside each, on a server that is full."""
+        names = shard_keys(KEY, 3)
+        for number in range(30):
+            client.zadd(names[number % 3], {f"p{number:02}": number})
+        for name in names:
+            client.set(helper_key(name, "fence"), 7)
+        of = board(shards={"by": "player", "count": 3})
+        taken = take(connect, Source(of, BOUNDS, KEY, names), open_store(store_url, {}), attempt=attempt)
+        fill_up(client)
+        return [
+            Departure(key, Fence(helper_key(key.key, "fence"), 7), [helper_key(key.key, "fence")])
+            for key in taken.facts.keys
+        ]
+
+    def test_i1_all_are_proved_before_the_first_goes(
+        self, client: redis.Redis, connect: Callable[..., ProofConnection], departures: list[Departure]
+    ) -> None:
+        """I1: each is taken away and proved again by itself, since its transaction is refused; then nothing is left."""
+        there: list[int] = []
+
+        def proved() -> None:
+            there.append(client.exists(*shard_keys(KEY, 3)))
+
+        done = remove_all(connect, departures, descending=True, archived=list, proved=proved)
+        assert (there, [one.outcome for one in done]) == ([3], ["removed"] * 3)
+        assert sorted(client.keys()) == sorted([KEY.encode(), FENCE.encode()])
+
+    def test_i1_one_that_differs_keeps_them_all(
+        self, client: redis.Redis, connect: Callable[..., ProofConnection], departures: list[Departure]
+    ) -> None:
+        """I1: nothing is taken away, and nothing noted as removed."""
+        client.zrem(departures[2].sealed.key, "p02")
+        with pytest.raises(KeyChangedError, match=f"{departures[2].sealed.key} differs"):
+            remove_all(connect, departures, descending=True, archived=list, proved=pytest.fail)
+        assert [client.zcard(one.sealed.key) for one in departures] == [10, 10, 9]
