@@ -36,8 +36,10 @@ def check_conditional_put(store: Store, board: str) -> None:
         with suppress(FinaleError):
             store.delete(path)
     if not refused or found != _FIRST:
+        overwrites = not refused or found == _SECOND
+        fault = "overwrites an object that it was told to put only if there is none"
         raise AccessError(
-            f"the store {store.url} overwrites an object that it was told to put only if there is none",
+            f"the store {store.url} {fault if overwrites else 'does not give back what was put'}",
             detail=f"of two puts to {path} the second was {'refused' if refused else 'done'}; {len(found)} bytes there",
             hint="a seal would not be safe there: use a store with conditional put (If-None-Match: *), or a folder",
         )

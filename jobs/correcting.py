@@ -19,6 +19,7 @@ from archive.adjusted import changes_schema
 from archive.facts import encode_facts, put_facts
 from archive.fetch import read_parts_checked
 from archive.layout import correction_kind, staging_dir
+from archive.objects import settle
 from archive.parts import Part, PartWriter
 from archive.publish import publish
 from archive.seal import Seal
@@ -218,7 +219,7 @@ def _stage(work: Acting, so_far: Sealed, basis: Basis, request: Request) -> Corr
 
     def store(encoded: list[tuple[Part, bytes]]) -> None:
         for part, data in encoded:
-            work.outside.store.put_new(f"{folder}/{part.name}", data)
+            settle(work.outside.store, f"{folder}/{part.name}", data)
             parts.append(part)
 
     for batch in _rows(work.outside, so_far, basis):

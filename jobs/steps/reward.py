@@ -9,6 +9,7 @@ from typing import Any
 from archive.facts import put_facts
 from archive.fetch import read_parts_checked
 from archive.layout import staging_dir
+from archive.objects import settle
 from archive.parts import Part, PartWriter
 from archive.publish import publish
 from archive.seal import Seal
@@ -103,7 +104,7 @@ def _stage(work: Acting, table: RewardTable) -> GrantFacts:
     folder = staging_dir(season.board.name, season.id, attempt)
     writer, parts = PartWriter(grants_schema(season.board.member == "binary"), work.outside.runner.part_rows), []
     for part, data in _encoded(writer, found.batches):
-        store.put_new(f"{folder}/{part.name}", data)
+        settle(store, f"{folder}/{part.name}", data)
         parts.append(part)
     try:
         rewarding.check_spending(table, found.totals, rewarding.approval(work.outside, season), season)

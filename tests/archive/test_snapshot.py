@@ -11,8 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import redis
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from archive.columns import Page
 from archive.digest import StandingDigest
@@ -34,9 +32,7 @@ from tests.archive.boards import (
     board,
     connector,
     fill,
-    members,
     plain_rows,
-    scores,
     staged,
     staged_rows,
 )
@@ -335,39 +331,6 @@ def test_a_failing_store_ends_the_snapshot_and_leaves_nothing(client: redis.Redi
     with pytest.raises(UnavailableError, match="the store"):
         snapshot(client, BrokenStore(store))
     assert staged(store) == theirs
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=st.dictionaries(members, scores.filter(np.isfinite), max_size=20), binary=st.booleans())
-def test_any_board_comes_out_of_parquet_bit_for_bit(
-    client: redis.Redis, store: Store, rows: dict[bytes, float], binary: bool
-) -> None:
-    """Parquet gives what redis-py reads, whatever members and finite scores, or a hold for what is no text."""
-    client.unlink(KEY)
-    if rows:
-        client.zadd(KEY, rows)
-    of = board(points="fraction", ledger="none", member="binary" if binary else "text")
-    for found in staged(store):
-        store.delete(found)
-    if not binary and not all(map(_decodes, rows)):
-        with pytest.raises(ForeignMemberError):
-            snapshot(client, store, of)
-        assert staged(store) == []
-        return
-    table = staged_rows(store, snapshot(client, store, of))
-    expected = plain_rows(client)
-    assert [member.encode() if isinstance(member, str) else member for member in table["player_id"].to_pylist()] == [
-        member for member, _ in expected
-    ]
-    assert table["score"].to_numpy().tobytes() == np.array([score for _, score in expected], np.float64).tobytes()
-
-
-def _decodes(member: bytes) -> bool:
-    try:
-        member.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def test_odd_members_survive_on_a_binary_board(client: redis.Redis, store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import redis
 
+from archive.proof import ProofConnection
 from jobs.redis_clients import redis_client
 from leaderboard import keys
 from leaderboard.errors import AccessError, UnavailableError
@@ -207,3 +208,86 @@ def test_the_sentinels_login_is_their_own() -> None:
             assert issubclass(one.connection_class, redis.SSLConnection)
             assert one.connection_kwargs["password"] == "other"
             assert one.connection_kwargs.get("username") is None
+
+
+def in_the_middle(patch: pytest.MonkeyPatch, act: Callable[[], Any]) -> list[bool]:
+    """Let ``act`` come once, after the second page that is read from now on; return a list that is filled then."""
+    page, pages, came = ProofConnection.page, [0], list[bool]()
+
+    def paged(self: ProofConnection, rows: int) -> Any:
+        found = page(self, rows)
+        pages[0] += 1
+        if pages[0] == 2:
+            came.append(True)
+            act()
+        return found
+
+    patch.setattr(ProofConnection, "page", paged)
+    return came
+
+
+PAGED = "[runner]\npage_rows = 50\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("until", ["snapshot", "clean"])
+def test_i1_i3_c18_a_failover_in_the_middle(
+    by_sentinel: World, watched: Watched, monkeypatch: pytest.MonkeyPatch, until: str
+) -> None:
+    """I1, I3, C18: the step that reads when the primary changes ends with nothing changed; the next run ends well."""
+    by_sentinel.configure(PAGED + BOARD.format("alpha"))
+    monkeypatch.setenv("FINALE_REDIS", sentinel_url(watched))
+    by_sentinel.played("alpha", *ROWS)
+    if until == "clean":
+        finale("close", "alpha", "one", "--until", "deliver").ok()
+    assert by_sentinel.redis.wait(1, 10_000) == 1
+    came = in_the_middle(monkeypatch, watched.fail_over)
+    struck = finale("close", "alpha", "one")
+    assert came
+    struck.refused(struck.code)
+    assert struck.code in (10, 14)
+    by_sentinel.redis.connection_pool.disconnect()
+    assert by_sentinel.redis.zcard("leaderboard:alpha:one") == 300
+    finale("close", "alpha", "one").ok()
+    assert by_sentinel.state("alpha", "one") == "cleaned"
+    finale("archive", "verify", "alpha", "one").ok()
+    rows = finale("standings", "alpha", "one", "--top", "300", "--json").ok().json
+    assert {row["player_id"]: row["points"] for row in rows} == {f"p{n:03d}": n % 40 for n in range(300)}
+    assert by_sentinel.redis.keys() == []
+
+
+@pytest.mark.parametrize("until", ["snapshot", "clean"])
+def test_i1_i3_a_slot_that_moves_in_the_middle(
+    in_cluster: World, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, until: str
+) -> None:
+    """I1, I3: the step that reads when the slot moves changes nothing, starts over or ends; the next run ends well."""
+    in_cluster.configure(PAGED + BOARD.format("alpha"))
+    monkeypatch.setenv("FINALE_REDIS", f"redis+cluster://{HOST}:{cluster.ports[0]}")
+    monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
+    in_cluster.played("alpha", *ROWS)
+    if until == "clean":
+        finale("close", "alpha", "one", "--until", "deliver").ok()
+    key = "leaderboard:alpha:one"
+    slot, home = keys.slot(key), cluster.owner(keys.slot(key))
+    away = (home + 1) % 3
+
+    def move() -> None:
+        beside = [found.decode() for found in node_keys(cluster, home) if keys.slot(found.decode()) == slot]
+        cluster.move(slot, *beside, target=away)
+
+    came = in_the_middle(monkeypatch, move)
+    try:
+        struck = finale("close", "alpha", "one")
+        assert came
+        assert struck.code in (0, 10, 14), struck.err
+        if struck.code:
+            struck.refused(struck.code)
+            with cluster.node(away) as node:
+                assert node.zcard(key) == 300
+            finale("close", "alpha", "one").ok()
+        assert in_cluster.state("alpha", "one") == "cleaned"
+        finale("archive", "verify", "alpha", "one").ok()
+        assert len(finale("standings", "alpha", "one", "--top", "300", "--json").ok().json) == 300
+        assert not node_keys(cluster, away)
+    finally:
+        cluster.move(slot, target=home, source=away)

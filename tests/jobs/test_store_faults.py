@@ -42,7 +42,7 @@ LETTERS = {
     "t": "truncates",
     "s": "lies about the size",
 }
-AGAIN, HELD = {0, 10, 12}, {22, 30}
+AGAIN, HELD, UNFIT = {0, 10, 12}, {22, 30}, 11
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def strike(world: World, patch: pytest.MonkeyPatch, letter: str, number: int) ->
     opened = through(patch, "." * number + letter)
     struck = finale("close", "cup", "one")
     assert len(opened[0].calls) > number, "the call did not come"
-    assert struck.code in AGAIN | HELD, struck.err
+    assert struck.code in AGAIN | HELD | ({UNFIT} if letter == "t" else set()), struck.err
     assert "Traceback" not in struck.err
     if struck.code in HELD:
         assert letter in "ts", struck.err
@@ -113,7 +113,8 @@ def strike(world: World, patch: pytest.MonkeyPatch, letter: str, number: int) ->
     assert world.redis.keys() == []
     assert rows_of(world) == ROWS
     finale("archive", "verify", "--all").ok()
-    assert world.files("staging") == []
+    # What the check of a store leaves, where it could not remove it, is swept by age.
+    assert [path for path in world.files("staging") if not path.startswith("staging/cup/canary/")] == []
     assert [Path(path).name for path in world.files("seals")] == ["grants.json", "standings.json"]
 
 
