@@ -9,7 +9,8 @@ While a player moves between bands of score, both shards have the player: the ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -51,12 +52,10 @@ class ShardedSet:
         if last < first:
             return None
         if self.replica is not None:
-            try:
-                found = self._window(self.replica, first, last)
-            except UnavailableError:
-                found = None  # the primary has what it has
-            if found is not None and (not self.banded or len(found.ids) > last - first):
-                return found
+            with suppress(UnavailableError):  # the primary has what it has
+                found = self._of_replica(self.replica, first, last)
+                if found is not None:
+                    return found
         return self._window(self.client, first, last)
 
     def around(self, member: bytes, before: int, after: int) -> Rows | None:
@@ -67,8 +66,10 @@ class ShardedSet:
         near = self._near(self.client, score, member, before + 1, after + 2)
         index = sum(found[0] for found in near)
         own = (score, member)
-        ahead = self._merged([found[3] for found in near], lambda row: self._before(row, own))
-        behind = self._merged([found[3] for found in near], lambda row: self._before(own, row))
+        # Who moved since her score was asked for stands in the middle all the same, and nowhere else.
+        others = self._merged([[row for row in found[3] if row[1] != member] for found in near])
+        ahead = [row for row in others if self._before(row, own)]
+        behind = [row for row in others if self._before(own, row)]
         ahead, behind = ahead[max(0, len(ahead) - before) :], behind[:after]
         return self._rows(self.client, index - len(ahead), [*ahead, own, *behind])
 
@@ -109,6 +110,13 @@ class ShardedSet:
             found = self._heads(client, [(start, start + last - first) for start in starts])[: last - first + 1]
         return self._rows(client, first, found) if found else None
 
+    def _of_replica(self, replica: Redis, first: int, last: int) -> Rows | None:
+        """Return the rows as a replica has them; None where the first of several bands does not have them all."""
+        if not self.banded:
+            return self._window(replica, first, last)
+        found = self._heads(replica, [(first, last), *[(0, -1)] * (len(self.keys) - 1)])
+        return self._rows(replica, first, found) if len(found) > last - first else None
+
     def _of_bands(self, client: Redis, first: int, last: int) -> list[Row]:
         """Return rows of the bands that have them; nearly always the first alone."""
         sizes = [int(size) for size in asked(lambda: each(client, self._types, [("ZCARD", key) for key in self.keys]))]
@@ -120,12 +128,15 @@ class ShardedSet:
 
     def _heads(self, client: Redis, ranges: Sequence[tuple[int, int]]) -> list[Row]:
         """Return the rows of each shard's range of indexes, merged; ranges that are empty are not asked for."""
-        wanted = [(key, *given) for key, given in zip(self.keys, ranges, strict=True) if given[0] <= given[1]]
+        wanted = [at for at, (start, end) in enumerate(ranges) if start <= end]
         if not wanted:
             return []
         rev = ("REV",) if self.order == "high" else ()
-        commands = [("ZRANGE", key, start, end, *rev, "WITHSCORES") for key, start, end in wanted]
-        return self._merged([_pairs(reply) for reply in asked(lambda: each(client, self._types, commands))])
+        commands = [("ZRANGE", self.keys[at], *ranges[at], *rev, "WITHSCORES") for at in wanted]
+        parts: list[list[Row]] = [[] for _ in self.keys]
+        for at, reply in zip(wanted, asked(lambda: each(client, self._types, commands)), strict=True):
+            parts[at] = _pairs(reply)
+        return self._merged(parts)
 
     def _cut(self, client: Redis, index: int) -> list[int]:
         """Return where in each shard the row with this index of the whole board is, or would be.
@@ -169,13 +180,12 @@ class ShardedSet:
         """Return whether a row stands before another: by score, then by bytes, both descending on high boards."""
         return one > other if self.order == "high" else one < other
 
-    def _merged(self, parts: Sequence[Sequence[Row]], wanted: Callable[[Row], bool] = lambda _: True) -> list[Row]:
-        """Return rows of several shards in board order, no player twice."""
+    def _merged(self, parts: Sequence[Sequence[Row]]) -> list[Row]:
+        """Return rows of all shards, in the order of ``keys``, in board order; no player twice."""
         tagged = [(member, at, score) for at, part in enumerate(parts) for score, member in part]
         if self.banded:
             tagged = self._without_older(tagged)
-        rows = [(score, member) for member, _, score in tagged if wanted((score, member))]
-        return sorted(rows, reverse=self.order == "high")
+        return sorted(((score, member) for member, _, score in tagged), reverse=self.order == "high")
 
     def _without_older(self, tagged: list[tuple[bytes, int, float]]) -> list[tuple[bytes, int, float]]:
         if len({member for member, _, _ in tagged}) == len(tagged):

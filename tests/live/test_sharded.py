@@ -110,6 +110,20 @@ def test_a_player_who_moves_is_seen_once_and_as_she_is_now(redis_url: str, order
         assert told(boards.top(99))[0][2:] == told(rows)[0][2:]
 
 
+def test_a_page_past_the_first_band_knows_who_is_moving(redis_url: str) -> None:
+    """The marks are those of the bands that the rows came from, also where a band in front was not asked for."""
+    of = board(ties="shared", shards={"by": "score", "cuts": [10, 20]})
+    names = shard_keys(KEY, 3)
+    with connected(redis_url) as client:
+        spread(client, of, {b"top": Total(25, 0), b"she": Total(15, 0), b"low": Total(1, 0)})
+        apply.claim(client, names[0], 0, 1)
+        apply.apply(
+            client, names[0], bucket=0, fence=1, number=1, members=[b"she"], scores=[5.0], removed=[], moving="0001"
+        )
+        rows = reader(client, of).page(1, 9)
+        assert [(row.player_id, row.points) for row in rows] == [(b"she", 5), (b"low", 1)]
+
+
 @pytest.mark.parametrize("layout", LAYOUTS, ids=["player", "score"])
 def test_on_a_cluster_with_the_shards_on_different_nodes(server_factory: ServerFactory, layout: Any) -> None:
     """Same answers from three nodes, also while a shard's slot moves to another."""
