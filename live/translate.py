@@ -82,7 +82,8 @@ def _told(client: Redis, keys: Mapping[str, str], error: Exception) -> FinaleErr
         return AccessError(
             f"{server} does not allow this user what Finale needs",
             detail=str(error),
-            hint="grant the user ~<keys>, +@sortedset, +@string, +@hash, +@scripting, +@transaction, +type, +info",
+            hint="grant the user ~<keys>, +@sortedset, +@string, +@hash, +@scripting, +@transaction, +type, +info, "
+            "and, for finale rebuild, +exists, +rename, +unlink",
         )
     if code in ("NOAUTH", "WRONGPASS"):
         return AccessError(

@@ -60,7 +60,9 @@ def play(outside: Outside, board: Board, day: datetime, chance: random.Random) -
     gone: set[tuple[str, bytes]] = set()
     for batch in range(3):
         fresh = [
-            result(f"m{batch}-{at % 4}", chance.choice(PLAYERS), chance.randint(least, 7), _instant(day, chance))
+            result(
+                f"{day:%m%d}-{batch}-{at % 4}", chance.choice(PLAYERS), chance.randint(least, 7), _instant(day, chance)
+            )
             for at in range(chance.randint(0, 9))
         ]
         fresh = list({(one.match_id, one.player_id): one for one in fresh}.values())
@@ -122,7 +124,9 @@ def run(outside: Outside, kind: tuple[str, ...], seed: int) -> None:
     compare(outside, season, sorted_out(board, counted))
     key = {"key": season.key}
     outside.database.run(b"update finale.season set frozen_at = now() where season_id = %(key)s", key)
-    late = record(outside.database, board.source, [board], chunk([result("late", b"ann", 7, day)]), origin="test")
+    late = record(
+        outside.database, board.source, [board], chunk([result(f"late {seed}", b"ann", 7, day)]), origin="test"
+    )
     assert late.late == 1
     apply_pending(outside, season, "after")
     compare(outside, season, sorted_out(board, counted))

@@ -12,8 +12,9 @@ from jobs import rebuilding
 from jobs.projection import apply_pending
 from jobs.wiring import Outside
 from leaderboard.errors import LeaseLostError
-from leaderboard.keys import building_keys
+from leaderboard.keys import building_keys, helper_key
 from ledger import pending, totals
+from live.counts import recount
 from tests.jobs.test_projection import CONFIG, KEY, LAYOUTS, board, check, expected, play, season
 from tests.support.cli import World, finale
 
@@ -110,6 +111,39 @@ def test_i9_an_applier_by_force_stops_it_and_nothing_is_lost(outside: Outside) -
     rebuild(outside)
     assert not outside.redis.keys("*building*")
     check(outside)
+
+
+@pytest.mark.parametrize("layout", ["by player", "by score"])
+def test_i1_the_clean_takes_the_helpers_of_every_shard_with_it(world: World, layout: str) -> None:
+    """I1: counts of bands, marks of moving players, claims and fences go in the transaction that proved the key."""
+    world.configure(CONFIG.replace("LAYOUT", LAYOUTS[layout]))
+    with world.outside() as wired:
+        play(wired, 1)
+        rebuild(wired)
+        assert wired.redis.keys("*bands") != []
+        wired.redis.hset(helper_key(season(wired).live_keys[0], "moving"), "she", "left by a dead applier")
+    world.sql("update finale.season set ends_at = now(), closes_at = now()")
+    finale("close", "b", "one").ok()
+    finale("clean", "b", "one", "--now", "--as", "ana").ok()
+    assert world.redis.keys("*") == []
+
+
+def test_a_board_that_will_be_renamed_is_rebuilt_where_it_is(world: World) -> None:
+    """freeze = "rename": before the freeze the live key is rebuilt, its helpers beside the season's own name."""
+    world.configure(CONFIG.replace("LAYOUT", 'freeze = "rename"\nbands = { width = 5 }'))
+    with world.outside() as wired:
+        play(wired, 1)
+        apply_pending(wired, season(wired), "one")
+        wired.redis.zadd(KEY, {"stranger": 5})
+        rebuild(wired)
+        scale = season(wired).board.scale
+        assert scale is not None
+        assert board(wired.redis) == expected(wired)
+        assert recount(wired.redis, KEY, scale, beside=season(wired).own_key).wrong == 0
+        play(wired, 2, count=40)
+        apply_pending(wired, season(wired), "two")
+        assert board(wired.redis) == expected(wired)
+    assert finale("rank", "b", "p1", "--estimated", "--json").ok().json["players"] > 100
 
 
 class TestCommand:
