@@ -28,7 +28,6 @@ from jobs.commands import (
     season,
     servers,
 )
-from jobs.version import VERSION
 from leaderboard.errors import FinaleError
 
 app = typer.Typer(
@@ -68,7 +67,9 @@ app.add_typer(servers.db, name="db")
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"finale {VERSION}")
+        from jobs.version import SOFTWARE
+
+        typer.echo(SOFTWARE)
         raise typer.Exit
 
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jobs import runner
 from jobs.output import as_text
-from jobs.runner import Observer, Run
 from jobs.verdicts import Act, Held, Verdict, Wait
-from jobs.wiring import Outside
 from leaderboard.calendar import season_called
 from leaderboard.errors import FinaleError, NotDueError, UnknownNameError, WrongStateError
 from leaderboard.season import Bounds, Season
-from leaderboard.states import STARTS, State, Step, reached
+from leaderboard.states import STARTS, State, Step, reached, step_from
 from ledger import seasons
 
+if TYPE_CHECKING:  # the runner brings every step and all that they need, which telling of a season does not
+    from jobs.endpoints import Ledger
+    from jobs.runner import Observer, Run
+    from jobs.wiring import Outside
 
-def find(outside: Outside, board: str, season: str) -> Season:
+
+def find(outside: Outside | Ledger, board: str, season: str) -> Season:
     """Return a season of a configured board, or of one that the ledger still knows. Raises UnknownNameError."""
     known = outside.boards.get(board)
     if known is None and not seasons.of_board(outside.database, board):
@@ -83,6 +85,8 @@ def close(
     ``early`` ends it, or its grace, now. Raises NotDueError for one that has not ended or whose grace runs, and what
     ``runner.run`` raises. Closing a closed season again does nothing.
     """
+    from jobs import runner
+
     if early and season.hold is None and _may_be_cut_short(season, now := outside.database.now()):
         seasons.cut_short(outside.database, season, now, who=who)
         season = find(outside, season.board.name, season.id)
@@ -114,6 +118,8 @@ def clean(outside: Outside, season: Season, *, who: str, observer: Observer, ear
 
     Raises WrongStateError before delivery, NotDueError while the key is kept, and what ``runner.run`` raises.
     """
+    from jobs import runner
+
     _check_delivered(season)
     if early and season.hold is None and season.state is State.DELIVERED:
         seasons.forget_retention(outside.database, season, who=who)
@@ -157,8 +163,10 @@ def plan_take_on(until: Step) -> list[dict[str, Any]]:
 
 
 def _planned(outside: Outside, season: Season, who: str, until: Step, forced: bool) -> list[dict[str, Any]]:
+    from jobs import runner
+
     if season.hold is not None:
-        return [{"step": str(runner.due_step(season)), "verdict": "held", "why": season.hold.reason}]
+        return [{"step": str(step_from(season.state)), "verdict": "held", "why": season.hold.reason}]
     planned = runner.look_and_plan(outside, season, who=who, forced=forced)
     if planned is None or list(Step).index(planned[0]) > list(Step).index(until):
         return []
@@ -197,7 +205,7 @@ def goes_on_by_hand(season: Season) -> str:
 
 def next_step(season: Season) -> Mapping[str, Any]:
     """Return what happens next to a season, and when; plain JSON values."""
-    step = runner.due_step(season)
+    step = step_from(season.state)
     if season.hold is not None:
         return {"step": str(step), "when": "after the hold is released", "at": None}
     due = {
@@ -217,7 +225,7 @@ def next_step(season: Season) -> Mapping[str, Any]:
 
 def check_holdable(season: Season) -> None:
     """Raise WrongStateError for a season to which nothing more is done."""
-    if runner.due_step(season) is None:
+    if step_from(season.state) is None:
         raise WrongStateError(f"{season.name} is {season.state}; nothing is done to it any more, so nothing is held")
 
 

@@ -22,10 +22,11 @@ from apscheduler.triggers.date import DateTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from jobs.clock import check_clock
+from jobs.endpoints import ledger_database
 from jobs.pool import Pool
 from jobs.runner import Observer
 from jobs.tick import Ticked, tick_board, tick_returned
-from jobs.wiring import Outside, ledger_database
+from jobs.wiring import Outside
 from leaderboard.errors import ClockError, FinaleError
 from ledger import agenda, leases, pausing
 

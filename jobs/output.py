@@ -9,27 +9,21 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-import structlog
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
-from jobs.verdicts import Wait
 from leaderboard.errors import FinaleError
-from leaderboard.season import Season
 from leaderboard.states import Step
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
+
+    from jobs.verdicts import Wait
+    from leaderboard.season import Season
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -39,17 +33,13 @@ _unfolded = Console(highlight=False, width=10_000)  # in a file or a pipe each r
 
 def log() -> Any:
     """Return the structured log, on stderr: one JSON object a line."""
-    return structlog.get_logger("finale")
+    return _logger()
 
 
-def heard(event: str, **values: Any) -> None:
-    """Log an event where nobody watches a terminal."""
-    if not err.is_terminal:
-        log().info(event, **values)
+@lru_cache(maxsize=1)
+def _logger() -> Any:
+    import structlog
 
-
-def set_up_logging() -> None:
-    """Send structured log lines to stderr, and nothing to stdout."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -60,6 +50,18 @@ def set_up_logging() -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+    return structlog.get_logger("finale")
+
+
+def heard(event: str, **values: Any) -> None:
+    """Log an event where nobody watches a terminal."""
+    if not err.is_terminal:
+        log().info(event, **values)
+
+
+def set_up_logging() -> None:
+    """Send structured log lines to what stderr is now, and nothing to stdout."""
+    _logger.cache_clear()
 
 
 def as_text(value: Any) -> str:
@@ -110,6 +112,8 @@ def utc(instant: datetime | None) -> str:
 
 def progress_bar(*columns: ProgressColumn) -> Progress:
     """Return a progress bar on stderr that vanishes when it is done, and is silent where nobody watches."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
     shown = (*columns, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*shown, console=err, transient=True, disable=not err.is_terminal)
 
@@ -131,6 +135,8 @@ class Watching:
         if self._logging:
             log().info("step.started", season=season.name, step=str(step))
         if not self.quiet:
+            from rich.progress import SpinnerColumn, TextColumn
+
             self._bar = progress_bar(SpinnerColumn(), TextColumn("{task.description}"))
             self._bar.start()
             self._task = self._bar.add_task(f"{season.name} {step}", total=None)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from jobs.wiring import Outside, ledger_database
+from jobs.endpoints import ledger_database
+from jobs.wiring import Outside
 from ledger.database import Database
 
 

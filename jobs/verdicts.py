@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leaderboard.board import Board
+if TYPE_CHECKING:
+    from leaderboard.board import Board
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,11 @@ from archive.objects import Store
 from archive.proof import ProofConnection
 from archive.store import open_store
 from config.settings import Runner, Settings
-from jobs.embedded import servers
-from jobs.embedded.home import EmbeddedHome
+from jobs.endpoints import endpoints, ledger_database
 from jobs.redis_clients import connector, redis_client
 from jobs.working import Working
 from leaderboard.board import Board
 from ledger.database import Database
-from ledger.migrate import migrate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +47,6 @@ class Outside:
         return self.connector(key)()
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoints:
-    """The URLs in force; they may hold secrets, so they are never shown."""
-
-    redis: str
-    postgres: str
-    store: str
-    replica: str | None = None
-
-    def __repr__(self) -> str:
-        return "Endpoints(…)"
-
-
-@contextmanager
-def endpoints(settings: Settings, environ: Mapping[str, str]) -> Iterator[Endpoints]:
-    """Yield the configured URLs; without any, start the embedded servers and stop afterwards what was started."""
-    given = settings.servers
-    if given.redis and given.postgres:
-        replica = given.replica.get_secret_value() if given.replica else None
-        yield Endpoints(given.redis.get_secret_value(), given.postgres.get_secret_value(), settings.store, replica)
-        return
-    with servers.session(EmbeddedHome.from_environ(environ)) as embedded:
-        migrate(embedded.postgres_url)
-        yield Endpoints(embedded.redis_url, embedded.postgres_url, settings.store)
-
-
 @contextmanager
 def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]:
     """Yield connected clients and close them afterwards.
@@ -88,13 +60,3 @@ def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]
         client = stack.enter_context(closing(redis_client(urls.redis, timeout)))
         replica = stack.enter_context(closing(redis_client(urls.replica, timeout))) if urls.replica else None
         yield Outside(settings, database, client, open_store(urls.store, environ), replica=replica)
-
-
-def ledger_database(settings: Settings, url: str) -> Database:
-    """Return a new connection to PostgreSQL. Raises UnavailableError or AccessError."""
-    runner = settings.runner
-    return Database(
-        url,
-        connect_timeout=runner.postgres_connect_timeout.total_seconds(),
-        statement_timeout=runner.statement_timeout.total_seconds(),
-    )

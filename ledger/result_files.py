@@ -14,9 +14,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from leaderboard.codec import LIMIT
 from leaderboard.errors import InputError
 
@@ -128,6 +125,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, _Row]]:
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, _Row]]:
+    import pyarrow as pa  # heavy, and few who count results read Parquet
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(path) as file:
             _check_columns(path, file.schema_arrow.names)
@@ -143,6 +143,8 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, _Row]]:
 
 def _values(column: Any) -> list[Any]:
     """Return a column's values; aware times in UTC, finer than microseconds cut off, and faults as ``_Fault``."""
+    import pyarrow as pa
+
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", "UTC" if column.type.tz else None), safe=False)
     try:

@@ -16,6 +16,7 @@ from leaderboard.states import Step
 
 if TYPE_CHECKING:
     from config.settings import Settings
+    from jobs.endpoints import Ledger
     from jobs.wiring import Outside
 
 BoardName = Annotated[str, typer.Argument(metavar="BOARD", help="The board's name, as in \\[board.NAME].")]
@@ -49,6 +50,15 @@ def wired() -> Iterator[Outside]:
     from jobs.wiring import outside
 
     with outside(settings(), os.environ) as found:
+        yield found
+
+
+@contextmanager
+def wired_ledger() -> Iterator[Ledger]:
+    """Yield the ledger alone, for commands that only tell what it has: they start in half the time."""
+    from jobs.endpoints import ledger
+
+    with ledger(settings(), os.environ) as found:
         yield found
 
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from jobs import output
-from jobs.commands.common import AsJson, settings, wired
+from jobs.commands.common import AsJson, settings, wired_ledger
 from leaderboard.errors import CalendarDiffersError, InputError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _check(board: str, as_json: bool) -> None:
     from leaderboard.calendar import differences
     from ledger import seasons
 
-    with wired() as outside:
+    with wired_ledger() as outside:
         found = outside.settings.board(board)
         stored = [one.bounds for one in seasons.unfinished(outside.database, board, found) if not one.adopted]
     differing = differences(found.calendar, stored)

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, BoardName, DryRun, SeasonName, Yes, confirm, who_acts, wired
+from jobs.commands.common import (
+    As,
+    AsJson,
+    Because,
+    BoardName,
+    DryRun,
+    SeasonName,
+    Yes,
+    confirm,
+    who_acts,
+    wired,
+    wired_ledger,
+)
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
@@ -178,7 +190,7 @@ def pause(
     from ledger import pausing
 
     who = who_acts(operator, lever=not dry_run)
-    with wired() as outside:
+    with wired_ledger() as outside:
         if not dry_run:
             confirm("stop all seasons of all boards?", yes)
             pausing.pause(outside.database, who=who, because=because)
@@ -197,7 +209,7 @@ def resume(
     from ledger import pausing
 
     who = who_acts(operator, lever=not dry_run)
-    with wired() as outside:
+    with wired_ledger() as outside:
         found = pausing.find(outside.database)
         if not dry_run:
             confirm("let all seasons of all boards go on?", yes)
@@ -220,7 +232,7 @@ def journal(
 
     if (board is None) != (season_id is None):
         raise InputError("a journal is a season's: give both BOARD and SEASON, or neither")
-    with wired() as outside:
+    with wired_ledger() as outside:
         key = find(outside, board, season_id).key if board and season_id else entries.EVERYTHING
         found = entries.entries(outside.database, key)
     if as_json:

@@ -10,7 +10,6 @@ import typer
 
 from jobs import output
 from jobs.commands.common import As, wired
-from jobs.version import VERSION
 
 
 def run(operator: As = None) -> None:
@@ -24,6 +23,7 @@ def run(operator: As = None) -> None:
     from jobs.daemon import Daemon
     from jobs.identity import operator as named
     from jobs.logged import Logged
+    from jobs.version import VERSION
     from leaderboard.walltime import zone_data_version
     from ledger.migrate import check
 

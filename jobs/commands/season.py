@@ -20,6 +20,7 @@ from jobs.commands.common import (
     step_named,
     who_acts,
     wired,
+    wired_ledger,
 )
 from leaderboard.states import Step
 
@@ -120,7 +121,7 @@ def list_seasons(
     from jobs.closing import next_step
     from ledger import seasons
 
-    with wired() as outside:
+    with wired_ledger() as outside:
         if board is not None and not seasons.of_board(outside.database, board):
             outside.settings.board(board)
         found = [one for one in seasons.every(outside.database, outside.boards) if board in (None, one.board.name)]
@@ -152,7 +153,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
     from jobs.closing import find
     from ledger import journal, leases, seasons
 
-    with wired() as outside:
+    with wired_ledger() as outside:
         found = find(outside, board, season_id)
         entries = journal.entries(outside.database, found.key)
         lease = leases.find(outside.database, found.key)

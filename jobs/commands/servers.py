@@ -103,7 +103,7 @@ def db_migrate(as_json: AsJson = False) -> None:
 
     Example: finale db migrate
     """
-    from jobs.wiring import endpoints
+    from jobs.endpoints import endpoints
     from ledger.migrate import migrate
 
     with endpoints(settings(optional=True), os.environ) as urls:
