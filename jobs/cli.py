@@ -14,6 +14,7 @@ import typer
 from jobs import output
 from jobs.commands import (
     archive,
+    audit,
     boards,
     cleaning,
     common,
@@ -27,6 +28,7 @@ from jobs.commands import (
     running,
     season,
     servers,
+    why,
 )
 from leaderboard.errors import FinaleError
 
@@ -50,6 +52,8 @@ app.command()(levers.pause)
 app.command()(levers.resume)
 app.command()(levers.journal)
 app.command()(cleaning.clean)
+app.command()(why.why)
+app.command()(audit.audit)
 app.command()(boards.standings)
 app.command()(boards.top)
 app.command()(boards.rank)

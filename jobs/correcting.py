@@ -249,6 +249,7 @@ def _finish(work: Acting, number: int) -> Seal:
     assert row is not None
     seal = put(work, row)
     publish(outside.store, seal)
+    sweep_own(work)  # before the end, so that whoever brings a killed one to its end sweeps too
     facts = seal.facts
     assert isinstance(facts, CorrectionFacts)
     planned = {one.correction: one.mode for one in outbox.planned(outside.database, season.key)}
@@ -261,7 +262,6 @@ def _finish(work: Acting, number: int) -> Seal:
             journal.write(
                 outside.database, season.key, "corrected", who=facts.who, fence=work.lease.fence, detail=detail
             )
-    sweep_own(work)
     return seal
 
 

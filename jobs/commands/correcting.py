@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, player_id, who_acts, wired
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _players(value: str, binary: bool) -> list[bytes]:
     """Return the ids that ``value`` names: itself, or the column ``player_id`` of a .csv, or the lines of a .txt."""
     path = Path(value)
     if path.suffix not in _FILES:
-        return [_id(value, binary, "--exclude")]
+        return [player_id(value, "--exclude", binary=binary)]
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             if path.suffix == ".txt":
@@ -113,19 +113,10 @@ def _players(value: str, binary: bool) -> list[bytes]:
                 lines = [(reader.line_num, row["player_id"] or "") for row in reader]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read", detail=str(error)) from None
-    found = [_id(text, binary, f"{path}, line {number}") for number, text in lines if text]
+    found = [player_id(text, f"{path}, line {number}:", binary=binary) for number, text in lines if text]
     if not found:
         raise InputError(f"{path} names no player")
     return found
-
-
-def _id(text: str, binary: bool, place: str) -> bytes:
-    if not binary:
-        return text.encode("utf-8", "surrogateescape")
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        raise InputError(f"{place}: {text!r} is no id in hexadecimal") from None
 
 
 def _show(planned: Preview, told: dict[str, Any]) -> None:

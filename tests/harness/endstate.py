@@ -37,11 +37,12 @@ _QUERIES = {
     "delivered": "select season_id, correction, mode, grants, delivered_at is not null as delivered"
     " from finale.delivery order by season_id, correction",
     "outbox": "select state, count(*) as grants from finale.outbox group by state order by state",
+    "corrected": "select detail from finale.journal where event = 'corrected' order by journal_id",
     "corrections": "select * from finale.correction_grants order by season_id, correction, grant_id",
     "blocking": "select season_id, holder from finale.lease where expires_at > clock_timestamp()",
     "relations": "select relname::text from pg_class where relnamespace = 'finale'::regnamespace order by relname",
 }
-_MAY_DIFFER = ("attempt", "sealed_at", "standings_seal", "software")
+_MAY_DIFFER = ("attempt", "sealed_at", "standings_seal", "grants_seal", "software")
 #: What killed writers leave, which no reader globs and which is removed by its age.
 _LITTER = re.compile(r"\.incoming/|staging/[^/]+/canary/")
 

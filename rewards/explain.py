@@ -1,0 +1,155 @@
+"""Why one player was granted what they were: every rule of the table, taken or missed, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rewards.ladder import Ladder
+from rewards.marks import Interval
+from rewards.plan import Plan
+from rewards.ranges import Range, resolve
+from rewards.table import RewardTable, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A rule, whether it takes the player, and why. ``short`` is how many places are missing, if that is what is.
+
+    ``line`` is the last position that the rule takes, None if it takes nobody.
+    """
+
+    rule: str
+    condition: str
+    taken: bool
+    why: str
+    short: int | None = None
+    line: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {
+            "rule": self.rule,
+            "condition": self.condition,
+            "taken": self.taken,
+            "why": self.why,
+            "places_short": self.short,
+            "line": self.line,
+        }
+
+
+class SparseLadder(Ladder):
+    """The whole board as a ladder, of which only the rows that are asked for are looked up.
+
+    ``rank_at`` gives the rank at a position; nobody is excluded, so places are positions.
+    """
+
+    def __init__(self, players: int, rank_at: Callable[[int], int]) -> None:
+        super().__init__(np.zeros(0, bool), None)
+        self._players, self._rank_at = players, rank_at
+
+    @property
+    def players(self) -> int:
+        return self._players
+
+    def through(self, position: int) -> int:
+        return min(max(position, 0), self._players)
+
+    def tie(self, place: int) -> tuple[int, int]:
+        rank = self._rank_at(place)
+        if rank == place and (place == self._players or self._rank_at(place + 1) != rank):
+            return place, place
+        return rank, last_where(place, self._players, lambda position: self._rank_at(position) == rank)
+
+
+def last_where(first: int, last: int, holds: Callable[[int], bool]) -> int:
+    """Return the last of ``first`` to ``last`` for which ``holds``, which it does at ``first`` and up to there only."""
+    while first < last:
+        middle = (first + last + 1) // 2
+        if holds(middle):
+            first = middle
+        else:
+            last = middle - 1
+    return first
+
+
+def sparse_ranges(table: RewardTable, ladder: SparseLadder, points_at: Callable[[int], float]) -> list[Range]:
+    """Return what each rule takes, of a table that needs no outside facts and has no eligibility."""
+    return [resolve(rule, 0, ladder, table, _having(rule, ladder.players, points_at)) for rule in table.rule]
+
+
+def _having(rule: Rule, players: int, points_at: Callable[[int], float]) -> Interval | None:
+    """Return the positions that have the points a rule asks for, which stand together; None if it asks for none."""
+    if rule.at_least is None and rule.at_most is None:
+        return None
+    if not players:
+        return (1, 0)
+
+    def low(position: int) -> bool:
+        return rule.at_least is not None and points_at(position) < rule.at_least
+
+    def high(position: int) -> bool:
+        return rule.at_most is not None and points_at(position) > rule.at_most
+
+    falling = points_at(1) >= points_at(players)
+    before, after = (high, low) if falling else (low, high)
+    first = last_where(1, players, before) + 1 if before(1) else 1
+    if first > players or after(first):
+        return (1, 0)
+    return first, last_where(first, players, lambda position: not after(position))
+
+
+def outcomes(
+    table: RewardTable, ranges: list[Range], position: int, place: Callable[[int], int], plan: Plan | None = None
+) -> list[Outcome]:
+    """Return what each rule comes to for the player at ``position``, in the table's order.
+
+    ``place`` gives their place on the ladder of a league. ``plan`` is given where outside facts count.
+    """
+    if plan is not None and plan.is_gone(position):
+        return [
+            Outcome(one.name, one.condition, False, "excluded or not eligible, so no rule takes them")
+            for one in table.rule
+        ]
+    league = plan.league_at(position) if plan is not None else 0
+    granted = None if plan is None else {paid.rule for paid in plan.paid_at(position)}
+    found: list[Outcome] = []
+    taken = False
+    for rule in table.rule:
+        mine = next((one for one in ranges if one.rule is rule and one.league in (0, league)), None)
+        one = _outcome(rule, mine, position, place, granted, first=table.match == "first" and taken)
+        taken = taken or one.taken
+        found.append(one)
+    return found
+
+
+def _outcome(
+    rule: Rule, mine: Range | None, position: int, place: Callable[[int], int], granted: set[str] | None, *, first: bool
+) -> Outcome:
+    if mine is None:
+        return _missed(rule, f"counts in league {rule.league}, which the player is not in")
+    if mine.empty:
+        return _missed(rule, "takes nobody on this board")
+    line, here = mine.positions[1], place(mine.league)
+    if position > line:
+        short = here - mine.last
+        places = "place" if short == 1 else "places"
+        return _missed(rule, f"{short:,} {places} below its last place, {mine.last:,}", short, line)
+    why = ""
+    if position < mine.positions[0]:
+        why = f"begins at place {mine.first:,}, below the player's {here:,}"
+    elif first:
+        why = "would take the player too, but only the first rule that does counts"
+    elif granted is not None and rule.name not in granted:
+        why = f"asks for rank {rule.previous} in the season before, which the player had not"
+    if why:
+        return _missed(rule, why, None, line)
+    within = f"place {here:,} is within its places {mine.first:,} to {mine.last:,}"
+    return Outcome(rule.name, rule.condition, True, within, None, line)
+
+
+def _missed(rule: Rule, why: str, short: int | None = None, line: int | None = None) -> Outcome:
+    return Outcome(rule.name, rule.condition, False, why, short, line)
