@@ -85,7 +85,7 @@ class Preview:
         return {
             "number": self.number,
             "rows": self.change.rows,
-            "players": len(self.change.players),
+            "players": self.change.players,
             "given": self.change.given,
             "taken": self.change.taken,
             "sums": self.change.sums,

@@ -19,7 +19,7 @@ from jobs.wiring import Outside
 from leaderboard.delivery import Delivery
 from leaderboard.errors import ConfigError, FinaleError
 from leaderboard.season import Season
-from ledger import outbox, seasons
+from ledger import outbox, pausing, seasons
 from ledger.outbox import Claim
 from rewards.delivery import Batch, batch_size, rest_after, settle
 
@@ -54,10 +54,12 @@ def deliver(
     """Send what is due of a season's grants and corrections; return what is left for later, None if nothing is.
 
     Waits up to ``patience`` for what is due soon. ``still`` is called between batches and raises to stop. Raises
-    ConfigError for a target that is not configured as it was planned; whatever a target does is settled, not raised.
+    ConfigError for a target that is not configured as it was planned, PausedError while everything is paused. Whatever
+    a target does is settled, not raised.
     """
     if not _owes(outside, season):
         return None
+    pausing.check(outside.database)
     delivery = delivery_of(outside, season)
     _check_mode(outside, season, delivery)
     with target(outside, delivery, season, os.environ) as where:

@@ -8,7 +8,9 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from leaderboard.errors import FinaleError
 from rewards.compute import grants_schema
@@ -106,20 +108,28 @@ def _numbered(batch: pa.RecordBatch, number: int, binary: bool) -> pa.RecordBatc
 
 @dataclass(slots=True)
 class Change:
-    """What a correction adds up to: its rows, its players, what it gives and takes of each item."""
+    """What a correction adds up to: its rows, what it gives and takes of each item, exact past 64 bits too."""
 
     rows: int = 0
     given: dict[str, int] = field(default_factory=dict)  #: item -> sum of the positive amounts
     taken: dict[str, int] = field(default_factory=dict)  #: item -> sum of the negative amounts, without the sign
-    players: set[bytes] = field(default_factory=set)
+    _players: list[NDArray[np.int64]] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Fold the next rows in."""
         self.rows += batch.num_rows
-        self.players.update(batch.column("player_id").cast(pa.binary()).to_pylist())
-        for item, amount in zip(batch.column("item").to_pylist(), batch.column("amount").to_pylist(), strict=True):
+        ids = batch.column("player_id").cast(pa.binary()).unique().to_pylist()
+        self._players.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        columns = pa.Table.from_batches([batch.select(["item", "amount"])])
+        for group in columns.group_by(["item", "amount"], use_threads=False).aggregate([([], "count_all")]).to_pylist():
+            amount = group["amount"]
             side = self.given if amount > 0 else self.taken
-            side[item] = side.get(item, 0) + abs(amount)
+            side[group["item"]] = side.get(group["item"], 0) + abs(amount) * group["count_all"]
+
+    @property
+    def players(self) -> int:
+        """How many players it concerns, told apart by 64 bits of a hash of their ids."""
+        return int(np.unique(np.concatenate(self._players)).size) if self._players else 0
 
     @property
     def sums(self) -> dict[str, int]:

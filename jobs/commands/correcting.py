@@ -46,6 +46,7 @@ def correct(
     from jobs import correcting
     from jobs.closing import find
     from jobs.delivering import deliver
+    from ledger import corrections
 
     who = who_acts(operator, lever=not dry_run)
     if not because.strip():
@@ -70,11 +71,22 @@ def correct(
             confirm(f"issue correction {planned.number} of {found.name}?", yes)
             seal = correcting.issue(outside, found, request, planned.number)
             later = deliver(outside, found, who=who)
-            told |= {"issued": True, "seal": seal.path, "waiting": later.grants if later else 0}
+            dead, _ = corrections.undelivered(outside.database, found.key, planned.number)
+            told |= {
+                "issued": True,
+                "seal": seal.path,
+                "waiting": later.grants if later else 0,
+                "of_dead_letters": dead,
+            }
     if as_json:
         output.print_json(told)
     elif told["issued"]:
         output.out.print(f"correction {planned.number} is sealed: {told['seal']}", markup=False)
+        if told["of_dead_letters"]:
+            output.err.print(
+                f"[bold yellow]warning:[/] {told['of_dead_letters']:,} of the grants that it changes are dead letters, "
+                f"so only the change may arrive; send them with: finale rewards retry {board} {season_id} --as NAME"
+            )
         if told["waiting"]:
             output.out.print(f"{told['waiting']:,} grants wait to be delivered; finale tick sends them")
 
@@ -129,7 +141,7 @@ def _show(planned: Preview, told: dict[str, Any]) -> None:
         output.out.print("nothing differs from what was granted, so there is nothing to correct")
         return
     change = planned.change
-    output.out.print(f"correction {planned.number}: {change.rows:,} rows for {len(change.players):,} players")
+    output.out.print(f"correction {planned.number}: {change.rows:,} rows for {change.players:,} players")
     output.print_table(
         ("item", "given", "taken back", "in all"),
         [

@@ -13,10 +13,6 @@ SECOND = timedelta(seconds=1)
 IDS = st.sets(st.sampled_from("abcdefgh"))
 
 
-def settled(sent: dict[str, int], answer: Answer, failures: int = 0, tries: int = 5) -> object:
-    return settle(sent, answer, tries=tries, backoff=SECOND, failures=failures, chance=0.5)
-
-
 @given(sent=IDS, accepted=IDS, rejected=IDS, before=st.integers(0, 6), failure=st.sampled_from(["", "answered 500"]))
 def test_i5_every_grant_is_in_exactly_one_place(
     sent: set[str], accepted: set[str], rejected: set[str], before: int, failure: str
