@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from archive.columns import Page, as_arrow, decode_reply
-from archive.pacing import PAGE_BUDGET, PAGE_BYTES, PAGE_ROWS, Pacer
+from archive.pacing import PAGE_BUDGET, PAGE_ROWS, Pacer
 from archive.proof import ProofConnection
 from archive.refusals import WrongTypeError
 from leaderboard.errors import FinaleError
@@ -31,17 +31,18 @@ def pages(
     descending: bool,
     page_rows: int = PAGE_ROWS,
     page_budget: timedelta = PAGE_BUDGET,
-    page_bytes: int = PAGE_BYTES,
+    pacer: Pacer | None = None,
 ) -> Iterator[Page]:
     """Yield the rows of the live ``key``, which ``proof`` watches, in pages of at most ``page_rows``.
 
     Board order: scores, then member bytes, both descending or both ascending. A page is as large as the server can make
-    in ``page_budget``, and its reply about ``page_bytes`` at most. The next page is requested before this one is
-    decoded. A missing key gives no page. ``proof`` may not be used for anything else before the last page has been
-    taken. That each page fits proves nothing yet: EXEC does. Raises DisturbedError for a page that does not fit because
-    somebody wrote to the key meanwhile, DrainError for one that does not fit all the same.
+    in ``page_budget``, and its reply a few MB; a ``pacer`` of several keys of one server learns that once for all of
+    them. The next page is requested before this one is decoded. A missing key gives no page. ``proof`` may not be used
+    for anything else before the last page has been taken. That each page fits proves nothing yet: EXEC does. Raises
+    DisturbedError for a page that does not fit because somebody wrote to the key meanwhile, DrainError for one that
+    does not fit all the same.
     """
-    pacer = Pacer(page_rows, page_budget, page_bytes)
+    pacer = pacer or Pacer(page_rows, page_budget)
     last: Page | None = None
     start, size = 0, _request(proof, key, 0, descending, pacer)
     while size:

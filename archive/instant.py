@@ -13,7 +13,7 @@ import numpy as np
 from archive.columns import decode_reply, joined
 from archive.drain import DrainError, pages
 from archive.merge import Block, Rows, merged
-from archive.pacing import PAGE_BUDGET, PAGE_BYTES, PAGE_ROWS
+from archive.pacing import PAGE_BUDGET, PAGE_BYTES, PAGE_ROWS, Pacer
 from archive.plan import TASK_ROWS, CountsError, Span, Task, plan
 from archive.proof import ProofConnection
 from archive.seal import KeyFacts
@@ -65,18 +65,10 @@ class Instant:
         Raises what ``archive.drain.pages`` raises.
         """
         several = len(self.keys)
+        rows, size = min(page_rows, max(_HELD_ROWS // several, 100)), min(PAGE_BYTES, _HELD_BYTES // several)
+        paced = {proof.address: Pacer(rows, page_budget, size) for proof in self._proofs}
         self._sources = [
-            Rows(
-                number,
-                pages(
-                    proof,
-                    key,
-                    descending=descending,
-                    page_rows=min(page_rows, max(_HELD_ROWS // several, 100)),
-                    page_budget=page_budget,
-                    page_bytes=min(PAGE_BYTES, _HELD_BYTES // several),
-                ),
-            )
+            Rows(number, pages(proof, key, descending=descending, pacer=paced[proof.address]))
             for number, (key, proof) in enumerate(zip(self.keys, self._proofs, strict=True))
         ]
         for task in self._plan(descending, cuts):

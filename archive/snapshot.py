@@ -27,7 +27,7 @@ from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Bounds
 
 _LONGEST_PAUSE = 10  # seconds
-_BLOCK_ROWS, _BLOCK_BYTES = 20_000, 8 * 2**20  # worked on at once, so that short pages cost no more than long ones
+_BLOCK_ROWS, _BLOCK_BYTES = 20_000, 8 * 2**20
 
 
 class SnapshotDisturbedError(SeasonHeldError):
@@ -145,24 +145,43 @@ def _stage(
     standing = Standing(source.board, source.bounds, source.keys)
     cutter = PartCutter(standing.schema, part_rows)
     rows, total = 0, sum(instant.rows)
-    waiting: list[Block] = []
+    waiting = _Waiting()
     for block in blocks:
         rows += len(block)
-        waiting.append(block)
+        waiting.add(block)
         if progress:
             progress(rows, total)
         if rows == total:
             # At once: whatever is still to be encoded and put must not keep the window open.
             instant.prove(prove)
-        if rows == total or _is_full(waiting):
-            uploads.put(cutter.add(standing.add(joined_blocks(waiting))))
-            waiting.clear()
+        if rows == total or waiting.full:
+            uploads.put(cutter.add(standing.add(waiting.taken())))
     if not total:
         instant.prove(prove)
     uploads.put(cutter.finish())
     return standing
 
 
-def _is_full(waiting: list[Block]) -> bool:
-    size = sum(block.page.members.nbytes for block in waiting)
-    return sum(map(len, waiting)) >= _BLOCK_ROWS or size >= _BLOCK_BYTES
+class _Waiting:
+    """Blocks that are worked on at once, so that short ones cost no more than long ones."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Block] = []
+        self._rows = self._size = 0
+
+    def add(self, block: Block) -> None:
+        """Take the next block."""
+        self._blocks.append(block)
+        self._rows += len(block)
+        self._size += block.page.members.nbytes
+
+    @property
+    def full(self) -> bool:
+        """Whether there is enough to be worked on."""
+        return self._rows >= _BLOCK_ROWS or self._size >= _BLOCK_BYTES
+
+    def taken(self) -> Block:
+        """Return all that waited, as one."""
+        block = joined_blocks(self._blocks)
+        self._blocks, self._rows, self._size = [], 0, 0
+        return block
