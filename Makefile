@@ -43,6 +43,7 @@ test-all: setup
 bench: setup
 	$(BIN)/python -m bench.close
 	$(BIN)/python -m bench.archive
+	$(BIN)/python -m bench.writing
 
 # An environment of its own, so that the tool that pins is not pinned by what it makes.
 lock:

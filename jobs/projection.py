@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 
 from jobs import identity
 from jobs.spreading import Spread
@@ -181,17 +182,24 @@ def _behind(outside: Outside, season: Season) -> list[int]:
 
 
 def _write_bucket(outside: Outside, spread: Spread, lease: BucketLease, marks: Marks) -> Applied:
-    """Write the bucket until nothing of it is pending; stop quietly if it is taken over, the other one goes on."""
+    """Write what is pending of the bucket; stop quietly if it is taken over, the other one goes on."""
     done = Applied()
     mine = {shard: mark for (bucket, shard), mark in marks.items() if bucket == lease.bucket}
     season = spread.season
     try:
+        held = True
         while totals := pending.read(outside.database, lease, BATCH):
             written = spread.write(lease.bucket, lease.fence, mine, totals)
             mine |= written
-            pending.record(outside.database, lease, written, totals, outside.runner.lease)
             done += Applied(players=len(totals))
-        held = pending.release(outside.database, lease)
+            # The last batch is noted and the bucket released in one; what has come since is the next applier's.
+            ends = len(totals) < BATCH
+            length = timedelta(0) if ends else outside.runner.lease
+            pending.record(outside.database, lease, written, totals, length)
+            if ends:
+                break
+        else:
+            held = pending.release(outside.database, lease)
     except (LeaseLostError, LostWritesError):
         held = False
     if not held:

@@ -84,9 +84,13 @@ def record(
 ) -> None:
     """Note how far each shard has got with the batch and take its players off the list, but for those that changed.
 
-    Raises LeaseLostError if the bucket was taken over; then nothing is noted and nothing taken off.
+    The bucket is held for ``length`` from now; with none, the next applier may have it at once. Raises LeaseLostError
+    if it was taken over; then nothing is noted and nothing taken off.
+
+    The commit is not waited for on the disk: should the server crash, what it forgot is pending, and written again.
     """
     with database.transaction():
+        database.rows("pending.unhurried")
         renew(database, [lease], length)
         mark(database, lease.key, {(lease.bucket, shard): found for shard, found in marks.items()})
         database.rows(

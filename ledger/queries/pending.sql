@@ -37,6 +37,9 @@ where p.season_id = %(key)s and p.bucket = %(bucket)s
 order by p.player_id
 limit %(limit)s;
 
+-- name: unhurried
+select set_config('synchronous_commit', 'off', true);
+
 -- name: renew
 update finale.bucket_lease l set expires_at = clock_timestamp() + %(length)s
 from unnest(%(buckets)s::smallint[], %(fences)s::bigint[]) as mine (bucket, fence)

@@ -131,6 +131,9 @@ def test_apply_all_takes_over_from_whoever_is_writing(cup: World) -> None:
     """results apply --all writes every total although another applier's lease runs; without it only what is pending."""
     cup.played("cup", f"m1,ann,5,{AT}", f"m1,bob,3,{AT}")
     cup.redis.flushall()
+    assert "2 totals written" in finale("results", "apply", "cup", "one").ok().out, (
+        "lost writes are found and made anew"
+    )
     assert "0 totals written" in finale("results", "apply", "cup", "one").ok().out
     cup.sql("update finale.bucket_lease set holder = 'other', expires_at = now() + interval '1 hour'")
     assert finale("results", "apply", "cup", "one", "--all", "--json").ok().json["applied"] == 2
