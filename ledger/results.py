@@ -1,8 +1,9 @@
 """Taking match results: each counted once per source, match and player, totals kept in the same transaction.
 
-Set-wise throughout: a batch is copied into a temporary table, judged there by a dozen statements and moved on. The
-season follows from ``played_at`` and the stored bounds; whether a result is late is decided by the season's freeze,
-read under a shared lock that the freeze waits for.
+Set-wise throughout: a batch is copied into a temporary table, judged there by a dozen statements and moved on; a single
+result about which nothing is special takes one statement (``ledger.single``). The season follows from ``played_at`` and
+the stored bounds; whether a result is late is decided by the season's freeze, read under a shared lock that the freeze
+waits for.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from psycopg.types.json import Jsonb
 
 from leaderboard.board import Board
 from leaderboard.errors import UnavailableError
-from ledger import barrier, counting, first_seen, seasons
+from ledger import barrier, counting, first_seen, seasons, single
 from ledger.database import Database
 from ledger.result_files import Chunk, as_text, attributes_json
 from ledger.sql import query
@@ -71,6 +72,10 @@ def record(
     for _ in range(_TRIES):
         now = database.now()
         instants = [result.played_at for result in chunk.results if result.played_at <= now + AHEAD]
+        if len(instants) == chunk.rows == 1:
+            counted = single.record(database, source, number, boards, chunk.results[0])
+            if counted is not None:
+                return Recorded(new=1, seasons=counted)
         span = first_seen.prepare(database, source, boards, instants, now, who=who)
         with database.transaction():
             recorded = _Recording(database, source, number, boards, chunk, origin, now + AHEAD).run(span)

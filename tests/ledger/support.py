@@ -13,7 +13,7 @@ from typing import Any
 from leaderboard.board import Board
 from leaderboard.season import Bounds, Season
 from leaderboard.states import State
-from ledger import leases, seasons
+from ledger import leases, seasons, single
 from ledger.database import Database
 from ledger.leases import Lease
 from ledger.result_files import Chunk, Result
@@ -135,6 +135,11 @@ class Paused:
 
     reached: Event
     go: Event
+
+
+def only_batches(monkeypatch: Any) -> None:
+    """Let single results take the way of batches, which has places to pause in."""
+    monkeypatch.setattr(single, "record", lambda *_: None)
 
 
 @contextmanager

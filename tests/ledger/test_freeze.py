@@ -20,6 +20,7 @@ from tests.ledger.support import (
     by_hand,
     closing,
     count,
+    only_batches,
     paused,
     result,
     season_of,
@@ -44,6 +45,7 @@ def test_i6_freeze_waits_for_a_writer_that_read_open(
 ) -> None:
     """I6: a result whose season was open when it looked is counted, and the freeze returns only then."""
     season, lease = closing(database)
+    only_batches(monkeypatch)
     with (
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as writer,
@@ -68,6 +70,7 @@ def test_i6_newcomers_do_not_queue_behind_a_waiting_freeze(
     """I6: while the freeze waits for a slow writer, others get through: late here, counted elsewhere."""
     season, lease = closing(database)
     other = board("daily", source="goals", calendar={"every": "day"})
+    only_batches(monkeypatch)
     with (
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as writer,
@@ -153,6 +156,7 @@ def test_i8_a_freeze_killed_between_mark_and_barrier_is_finished_by_the_next(
 ) -> None:
     """I8: the mark alone does not pass for a freeze: the next attempt still waits for whoever was counting."""
     season, lease = closing(database)
+    only_batches(monkeypatch)
     with (
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as writer,

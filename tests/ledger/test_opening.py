@@ -20,6 +20,7 @@ from tests.ledger.support import (
     by_hand,
     count,
     leased,
+    only_batches,
     paused,
     result,
     season_of,
@@ -110,6 +111,7 @@ def test_no_result_falls_between_recording_and_fixing(
 ) -> None:
     """A result that is being recorded while a new board is fixed is counted by it once, neither missed nor doubled."""
     take(database, result("m0", points=1), boards=[board("old", source="goals")])
+    only_batches(monkeypatch)
     with (
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as one,

@@ -21,6 +21,7 @@ from tests.ledger.support import (
     board,
     closing,
     count,
+    only_batches,
     paused,
     result,
     season_of,
@@ -234,6 +235,7 @@ def test_i6_a_void_waits_for_whoever_is_recording(
 ) -> None:
     """I6: a result of the match that is being recorded when it is voided is voided too: none slips between."""
     take(database, result("m1", "ann", 5))
+    only_batches(monkeypatch)
     with (
         ThreadPoolExecutor(2) as pool,
         Database(ledger_url) as writer,
