@@ -83,7 +83,7 @@ def expected(outside: Outside) -> dict[bytes, float]:
 
 def board(client: Any) -> dict[bytes, float]:
     """Return the members of all shards with their scores; nobody may be in two."""
-    rows = [row for key in client.keys("leaderboard:b:one*") for row in client.zrange(key, 0, -1, withscores=True)]
+    rows = [row for key in client.scan_iter("leaderboard:b:one*") for row in client.zrange(key, 0, -1, withscores=True)]
     assert len(dict(rows)) == len(rows)
     return dict(rows)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import redis
 
 from jobs import rebuilding
 from jobs.projection import apply_pending
@@ -14,9 +16,12 @@ from jobs.wiring import Outside
 from leaderboard.errors import LeaseLostError
 from leaderboard.keys import building_keys, helper_key
 from ledger import pending, totals
+from live.board import LiveBoard
 from live.counts import recount
 from tests.jobs.test_projection import CONFIG, KEY, LAYOUTS, board, check, expected, play, season
 from tests.support.cli import World, finale
+from tests.support.servers import ServerFactory
+from tests.support.topologies import HOST, cluster_of_three
 
 
 @pytest.fixture(params=list(LAYOUTS))
@@ -144,6 +149,34 @@ def test_a_board_that_will_be_renamed_is_rebuilt_where_it_is(world: World) -> No
         apply_pending(wired, season(wired), "two")
         assert board(wired.redis) == expected(wired)
     assert finale("rank", "b", "p1", "--estimated", "--json").ok().json["players"] > 100
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+def test_on_a_real_cluster(world: World, server_factory: ServerFactory, layout: str) -> None:
+    """Three nodes: written, asked, rebuilt and written on, with the shards of a board on different nodes."""
+    world.configure(CONFIG.replace("LAYOUT", LAYOUTS[layout]))
+    with (
+        cluster_of_three(server_factory) as cluster,
+        redis.RedisCluster(HOST, cluster.ports[0]) as client,
+        world.outside() as wired,
+    ):
+        there = replace(wired, redis=client)
+        play(there, 1)
+        apply_pending(there, season(there), "one")
+        check(there)
+        live = LiveBoard.of(client, season(there))
+        assert {row.player_id: row.score for row in live.top(1_000)} == expected(there)
+        middle = live.page(70, 1)[0]
+        assert live.around(middle.player_id, 2) == live.page(68, 5)
+        found = live.rank(middle.player_id)
+        assert found is not None and found.rank == middle.rank
+        client.delete(season(there).live_keys[0])
+        rebuild(there)
+        check(there)
+        play(there, 2, count=30)
+        apply_pending(there, season(there), "two")
+        check(there)
+        assert {row.player_id: row.score for row in live.top(1_000)} == expected(there)
 
 
 class TestCommand:
