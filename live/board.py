@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from redis import Redis
@@ -19,6 +19,7 @@ from live.rows import Place, Rows, Source
 from live.sharded import ShardedSet
 from live.single import SingleSet
 
+_instant = lru_cache(maxsize=32_768)(from_microseconds)  # a top has the same times whenever it is read
 PAGE = 10_000  #: rows that one call reads at most: what a server can answer without others noticing
 
 
@@ -172,7 +173,7 @@ class LiveBoard:
         ids, scores = found.ids, found.scores
         try:
             points, reached = self.codec.decode_array(np.array(scores))
-            times = [None] * len(ids) if reached is None else [from_microseconds(at) for at in reached.tolist()]
+            times = [None] * len(ids) if reached is None else list(map(_instant, reached.tolist()))
         except InputError as error:
             raise self._foreign(ids, scores, error) from error
         positions = range(found.index + 1, found.index + 1 + len(ids))

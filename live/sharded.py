@@ -21,7 +21,7 @@ from leaderboard.errors import UnavailableError
 from leaderboard.keys import helper_key
 from live.fanout import each, run_each
 from live.rows import Place, Rows
-from live.single import asked
+from live.single import asked, columns
 
 Row = tuple[float, bytes]
 Words = tuple[bytes | str | int, ...]
@@ -212,7 +212,5 @@ class ShardedSet:
 
 
 def _pairs(reply: Any) -> list[Row]:
-    """Return a WITHSCORES reply of either protocol as pairs of score and member."""
-    if reply and isinstance(reply[0], list | tuple):
-        return [(float(score) + 0.0, member) for member, score in reply]
-    return [(float(score) + 0.0, member) for member, score in zip(reply[0::2], reply[1::2], strict=True)]
+    members, scores = columns(reply)
+    return list(zip(scores, members, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -29,8 +30,21 @@ class SingleSet:
     replica: Redis | None = None
 
     def window(self, first: int, last: int) -> Rows | None:
-        """Return the rows from index ``first`` to ``last``; from the replica, if there is one that answers."""
-        return rows_of(self._shared("window", self.order, first, last))
+        """Return the rows from index ``first`` to ``last``; from the replica, if there is one that answers.
+
+        Above the first row of all there is nobody to be counted, so that a top is a plain command.
+        """
+        if last < first:
+            return None
+        if first:
+            return rows_of(self._shared(lambda client: self._run(client, "window", self.order, first, last)))
+        ids, scores = columns(self._shared(lambda client: self._top(client, last)))
+        return Rows(0, 0, ids, scores) if ids else None
+
+    def _top(self, client: Redis, last: int) -> Any:
+        words = ("REV", "WITHSCORES") if self.order == "high" else ("WITHSCORES",)
+        with translated(client, {self.key: "zset"}):
+            return send(client, "ZRANGE", self.key, 0, last, *words)
 
     def around(self, member: bytes, before: int, after: int) -> Rows | None:
         """Return the member's row with so many before and after, from the primary."""
@@ -64,16 +78,17 @@ class SingleSet:
         return asked(ask)
 
     def _own(self, script: str, *arguments: bytes | str | int) -> Any:
-        return asked(lambda: run(self.client, script, {self.key: "zset"}, *arguments))
+        return asked(lambda: self._run(self.client, script, *arguments))
 
-    def _shared(self, script: str, *arguments: bytes | str | int) -> Any:
+    def _run(self, client: Redis, script: str, *arguments: bytes | str | int) -> Any:
+        return run(client, script, {self.key: "zset"}, *arguments)
+
+    def _shared(self, ask: Callable[[Redis], T]) -> T:
         if self.replica is not None:
             replica = self.replica
-            try:
-                return asked(lambda: run(replica, script, {self.key: "zset"}, *arguments))
-            except UnavailableError:
-                pass  # the primary has what it has
-        return self._own(script, *arguments)
+            with suppress(UnavailableError):  # the primary has what it has
+                return asked(lambda: ask(replica))
+        return asked(lambda: ask(self.client))
 
 
 def asked(ask: Callable[[], T]) -> T:
@@ -84,9 +99,16 @@ def asked(ask: Callable[[], T]) -> T:
         return ask()
 
 
+def columns(reply: Any) -> tuple[list[bytes], list[float]]:
+    """Return the members and the scores of a WITHSCORES reply of either protocol."""
+    if reply and isinstance(reply[0], list | tuple):
+        return [member for member, _ in reply], [float(score) + 0.0 for _, score in reply]
+    return reply[0::2], [float(score) + 0.0 for score in reply[1::2]]
+
+
 def rows_of(reply: Any) -> Rows | None:
     """Return the reply of ``window.lua`` as rows; None where it is empty."""
     if not reply:
         return None
     index, above, flat = reply
-    return Rows(index, above, flat[0::2], [float(text) + 0.0 for text in flat[1::2]])
+    return Rows(index, above, *columns(flat))
