@@ -170,7 +170,9 @@ class ShardedSet:
         return [(index, better, size, _pairs(flat)) for index, better, size, flat in replies]
 
     def _rows(self, client: Redis, index: int, found: Sequence[Row]) -> Rows:
-        """Return merged rows with how many are strictly better than the first of them."""
+        """Return merged rows with how many are strictly better than the first, nobody than the first of all."""
+        if index == 0:
+            return Rows(0, 0, [member for _, member in found], [score for score, _ in found])
         score = repr(found[0][0])
         words = (f"({score}", "+inf") if self.order == "high" else ("-inf", f"({score}")
         better = asked(lambda: each(client, self._types, [("ZCOUNT", key, *words) for key in self.keys]))
