@@ -40,6 +40,7 @@ class DaemonObserver(Observer, Protocol):
     """Told too of the rounds and of what came of each board."""
 
     def ticked(self, found: list[Ticked]) -> None: ...
+    def round_done(self, outside: Outside, in_flight: int) -> None: ...
     def round_failed(self, error: FinaleError) -> None: ...
     def paused(self, told: str) -> None: ...
     def still_running(self, board: str, seconds: float) -> None: ...
@@ -72,6 +73,8 @@ class Waking:
         self._scheduler.start()
 
     def stop(self) -> None:
+        # First, so that no job is about to remove itself from a store that shuts down, which would raise in its thread.
+        self._scheduler.remove_all_jobs()
         self._scheduler.shutdown(wait=False)
 
     def at(self, instants: Iterable[datetime]) -> None:
@@ -133,6 +136,7 @@ class Daemon:
                 ahead = check_clock(outside)
                 if (paused := pausing.find(outside.database)) is not None:
                     self._observer.paused(paused.told)
+                    self._observer.round_done(outside, self._in_flight())
                     return
                 now = outside.database.now()
                 self._dispatch(now)
@@ -140,10 +144,14 @@ class Daemon:
                 upcoming = agenda.wake_ups(outside.database, outside.boards, LOOKED_AHEAD)
                 # Bounds are PostgreSQL's time; a wake-up that comes too early finds nothing due and is set again.
                 self._waking.at(at + ahead for at in upcoming)
+                self._observer.round_done(outside, self._in_flight())
         except ClockError:
             raise
         except FinaleError as error:
             self._observer.round_failed(error)
+
+    def _in_flight(self) -> int:
+        return sum(not flight.future.done() for flight in self._flights.values())
 
     def _dispatch(self, now: datetime) -> None:
         for name in self._outside.boards:

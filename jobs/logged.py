@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from jobs.output import as_text, log
 from jobs.tick import Ticked
 from jobs.verdicts import Wait
+from jobs.wiring import Outside
 from leaderboard.errors import FinaleError
 from leaderboard.season import Season
 from leaderboard.states import Step
@@ -52,6 +53,9 @@ class Logged:
 
     def round_failed(self, error: FinaleError) -> None:
         self._log.error("round.failed", **_told(error))
+
+    def round_done(self, outside: Outside, in_flight: int) -> None:
+        pass
 
     def paused(self, told: str) -> None:
         if told != self._last_pause:

@@ -1,40 +1,70 @@
-"""finale run: the scheduler as a process that stays."""
+"""finale run: the scheduler as a process that stays; finale metrics: what there is to be seen, for cron."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from jobs import output
-from jobs.commands.common import As, wired
+from jobs.commands.common import As, wired, wired_ledger
 
 
-def run(operator: As = None) -> None:
+def run(
+    port: Annotated[
+        int | None,
+        typer.Option("--metrics", metavar="PORT", min=0, max=65_535, help="Serve /metrics, /healthz, /readyz there."),
+    ] = None,
+    host: Annotated[str, typer.Option("--metrics-host", metavar="HOST", help="On this address.")] = "127.0.0.1",
+    operator: As = None,
+) -> None:
     """Run all boards: wake up at every bound and on a short interval, and do what is due, until SIGTERM or SIGINT.
 
     Any number of them may run, on any number of machines. SIGTERM lets the steps under way finish, or hands them over.
 
-    Example: finale run --as scheduler
+    Example: finale run --as scheduler --metrics 9464
     """
     from jobs.clock import check_clock
     from jobs.daemon import Daemon
+    from jobs.health import Health, served
     from jobs.identity import operator as named
-    from jobs.logged import Logged
+    from jobs.notify import notifier
+    from jobs.pool import Pool
+    from jobs.telling import Telling
     from jobs.version import VERSION
     from leaderboard.walltime import zone_data_version
+    from ledger import monitoring
     from ledger.migrate import check
 
     who = named(operator, os.environ, lever=False)
-    with wired() as outside:
+    with wired() as outside, ExitStack() as stack:
         check(outside.database)
         check_clock(outside)
-        daemon = Daemon(outside, who=who, observer=Logged())
+        notes = notifier(os.environ, lambda why: output.log().warning("notify.failed", why=why))
+        if notes:
+            stack.enter_context(notes)
+        health = None
+        if port is not None:
+            pool = Pool(outside)
+            stack.callback(pool.close)
+
+            def look() -> monitoring.Seen:
+                with pool.taken() as mine:
+                    return monitoring.look(mine.database, mine.boards)
+
+            health = Health(patience=max(60.0, 6 * outside.runner.interval.total_seconds()))
+            listening = stack.enter_context(served(health, look, host, port))
+            output.log().info("metrics.served", host=host, port=listening)
+        daemon = Daemon(outside, who=who, observer=Telling(health, notes))
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
-        output.log().info("run.started", version=VERSION, boards=sorted(outside.boards), zone_data=zone_data_version())
+        boards, zone_data = sorted(outside.boards), zone_data_version()
+        output.log().info("run.started", version=VERSION, boards=boards, zone_data=zone_data)
         finished = daemon.run()
         output.log().info("run.stopped", finished=finished)
     if not finished:
@@ -43,3 +73,31 @@ def run(operator: As = None) -> None:
         sys.stderr.flush()
         os._exit(0)
     raise typer.Exit
+
+
+def metrics(
+    file: Annotated[
+        Path | None, typer.Option("--textfile", metavar="FILE", help="Write them there, whole or not at all.")
+    ] = None,
+) -> None:
+    """Tell what there is to be seen as Prometheus metrics, for cron and the node exporter's textfile collector.
+
+    Example: finale metrics --textfile /var/lib/node_exporter/finale.prom
+    """
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    from jobs.metrics import LedgerCollector, write_textfile
+    from leaderboard.errors import InputError
+    from ledger import monitoring
+
+    with wired_ledger() as found:
+        seen = monitoring.look(found.database, found.boards)
+    if file is None:
+        registry = CollectorRegistry()
+        registry.register(LedgerCollector(lambda: seen))
+        output.out.file.write(generate_latest(registry).decode())
+        return
+    try:
+        write_textfile(lambda: seen, file)
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from None

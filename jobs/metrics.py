@@ -1,0 +1,101 @@
+"""Prometheus metrics from the ledger: the same from a daemon's port and from a file that cron writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry, write_to_textfile
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from leaderboard.errors import FinaleError
+from leaderboard.states import State, Step, step_from
+from ledger.monitoring import Seen
+
+SEASON = ("board", "season")
+STEP = ("board", "season", "step")
+#: Every metric of the ledger: what it means, and its labels. docs/monitoring/ may name no other.
+METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "finale_up": ("Whether the ledger could be read", ()),
+    "finale_paused": ("Whether everything is paused", ()),
+    "finale_season_state": ("1 for the state in which a season is", (*SEASON, "state")),
+    "finale_season_boundary_seconds": ("Seconds until the next step is due; negative once it is", STEP),
+    "finale_season_overdue_seconds": ("Seconds since which a step has been due that no person is waited for", STEP),
+    "finale_season_held": ("Whether the season waits for a person", SEASON),
+    "finale_season_attempts": ("Tries of the present step that failed", SEASON),
+    "finale_season_rows": ("Rows of the last snapshot", SEASON),
+    "finale_season_drift_players": ("Players who differed between snapshot and ledger", SEASON),
+    "finale_lease_age_seconds": ("How long a runner has been working on the season", SEASON),
+    "finale_step_seconds": ("How long the step took last", ("board", "step")),
+    "finale_last_success_timestamp_seconds": ("When the step was last taken", ("board", "step")),
+    "finale_grants": ("Grants by what has become of them", ("board", "state")),
+}
+
+
+class LedgerCollector(Collector):
+    """Looks at the ledger whenever metrics are asked for; when that fails, ``finale_up`` is 0 and there is no other."""
+
+    def __init__(self, look: Callable[[], Seen]) -> None:
+        self._look = look
+
+    def describe(self) -> Iterable[Metric]:
+        return []  # nothing is asked of the ledger to register
+
+    def collect(self) -> Iterator[Metric]:
+        families = {name: GaugeMetricFamily(name, told, labels=labels) for name, (told, labels) in METRICS.items()}
+        try:
+            seen = self._look()
+        except FinaleError:
+            families["finale_up"].add_metric((), 0)
+            yield families["finale_up"]
+            return
+        families["finale_up"].add_metric((), 1)
+        families["finale_paused"].add_metric((), float(seen.paused))
+        for row in seen.seasons:
+            _season(families, row, seen.now)
+        for row in seen.steps:
+            labels = (row["board"], row["step"])
+            families["finale_last_success_timestamp_seconds"].add_metric(labels, row["at"].timestamp())
+            if row["seconds"] is not None:
+                families["finale_step_seconds"].add_metric(labels, row["seconds"])
+        for row in seen.grants:
+            families["finale_grants"].add_metric((row["board"], row["state"]), row["grants"])
+        yield from families.values()
+
+
+def _season(families: dict[str, Any], row: dict[str, Any], now: datetime) -> None:
+    labels = (row["board"], row["season"])
+    families["finale_season_state"].add_metric((*labels, row["state"]), 1)
+    families["finale_season_held"].add_metric(labels, float(row["held_at"] is not None))
+    families["finale_season_attempts"].add_metric(labels, row["attempts"])
+    for name, column in (("finale_season_rows", "rows"), ("finale_season_drift_players", "drift")):
+        if row[column] is not None:
+            families[name].add_metric(labels, row[column])
+    if row["leased"]:
+        families["finale_lease_age_seconds"].add_metric(labels, (now - row["leased_at"]).total_seconds())
+    step, due_at = due(row)
+    if step is None or due_at is None:
+        return
+    left = (due_at - now).total_seconds()
+    families["finale_season_boundary_seconds"].add_metric((*labels, step), left)
+    by_hand = row["held_at"] is not None or row["backfill"] or row["adopted"]
+    families["finale_season_overdue_seconds"].add_metric((*labels, step), 0 if by_hand else max(0.0, -left))
+
+
+def due(row: dict[str, Any]) -> tuple[Step | None, datetime | None]:
+    """Return a season's next step and since or from when it is due; a step with no time of its own since the grace."""
+    step = step_from(State(row["state"]))
+    if step is None:
+        return None, None
+    at = {Step.OPEN: "starts_at", Step.CLOSE: "ends_at", Step.CLEAN: "keep_until"}.get(step, "closes_at")
+    return step, row[at]
+
+
+def write_textfile(look: Callable[[], Seen], path: Path) -> None:
+    """Write the metrics for the node exporter's textfile collector, through a temporary name beside it."""
+    registry = CollectorRegistry()
+    registry.register(LedgerCollector(look))
+    write_to_textfile(str(path), registry)

@@ -1,0 +1,34 @@
+"""What the ledger tells whoever watches: seasons with their bounds, the last times of steps, grants by state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ledger.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The rows of one look: seasons that something may still be done to, and each board's last steps and grants."""
+
+    now: datetime
+    seasons: tuple[dict[str, Any], ...]
+    steps: tuple[dict[str, Any], ...]
+    grants: tuple[dict[str, Any], ...]
+    paused: bool
+
+
+def look(database: Database, boards: Iterable[str]) -> Seen:
+    """Return what is to be seen of these boards now, by PostgreSQL's clock."""
+    named = {"boards": list(boards)}
+    delivered = [{**row, "state": "delivered"} for row in database.rows("monitoring.delivered", named)]
+    return Seen(
+        database.now(),
+        tuple(database.rows("monitoring.seasons", named)),
+        tuple(database.rows("monitoring.steps", named)),
+        (*database.rows("monitoring.grants", named), *delivered),
+        bool(database.rows("pausing.find")),
+    )

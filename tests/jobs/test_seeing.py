@@ -1,0 +1,229 @@
+"""Metrics, health, notifications, and the rules and the dashboard that are shipped: each tells the truth, and loads."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from jobs.health import Health, served
+from jobs.metrics import METRICS
+from jobs.notify import Note, Notifier, notifier
+from leaderboard.errors import ConfigError, UnavailableError
+from tests.ledger.support import await_that
+from tests.support.cli import World, finale, started
+
+MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
+NOW = datetime.now(UTC).replace(microsecond=0)
+HOUR = timedelta(hours=1)
+TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
+#: What a daemon tells of itself, beside what the ledger tells.
+OWN = {"finale_rounds_total", "finale_boards_in_flight"}
+
+
+@pytest.fixture
+def ended(world: World) -> World:
+    """A season that has ended an hour ago and is due."""
+    season = f"starts_at = {(NOW - 3 * HOUR).isoformat()}, ends_at = {(NOW - HOUR).isoformat()}"
+    world.configure(
+        '[board.cup]\nties = "shared"\ngrace = "0s"\nkeep_live = "7d"\nrewards = "cup.toml"\n'
+        f'calendar = {{ seasons = [{{ id = "one", {season} }}] }}',
+        cup=TABLE,
+    )
+    world.seen("cup", NOW - 2 * HOUR)
+    world.played("cup", f"m1,ann,5,{(NOW - 2 * HOUR).isoformat()}")
+    return world
+
+
+def told(text: str) -> dict[tuple[str, ...], float]:
+    """Return every sample: its name and its labels' values, and its value."""
+    families = text_string_to_metric_families(text)
+    return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
+
+
+def test_the_metrics_follow_the_season(ended: World) -> None:
+    """Overdue, then done: state, boundary, rows, grants and the last success are what the ledger has."""
+    seen = told(finale("metrics").ok().out)
+    assert seen["finale_up",] == 1 and seen["finale_paused",] == 0
+    assert 3_590 < seen["finale_season_overdue_seconds", "cup", "one", "open"] - 7_200 < 4_200
+    finale("tick").ok()
+    seen = told(finale("metrics").ok().out)
+    assert seen["finale_season_state", "cup", "one", "delivered"] == 1
+    assert 6 * 86_400 < seen["finale_season_boundary_seconds", "cup", "one", "clean"] < 7 * 86_400
+    assert seen["finale_season_overdue_seconds", "cup", "one", "clean"] == 0
+    assert seen["finale_season_rows", "cup", "one"] == 1
+    assert seen["finale_season_drift_players", "cup", "one"] == 0
+    assert seen["finale_grants", "cup", "delivered"] == 1
+    assert abs(seen["finale_last_success_timestamp_seconds", "cup", "deliver"] - datetime.now(UTC).timestamp()) < 60
+    assert ("finale_step_seconds", "cup", "snapshot") in seen
+    finale("season", "hold", "cup", "one", "--because", "x", "--as", "ana").ok()
+    finale("pause", "--because", "x", "--as", "ana").ok()
+    seen = told(finale("metrics").ok().out)
+    assert (seen["finale_season_held", "cup", "one"], seen["finale_paused",]) == (1, 1)
+
+
+def test_the_textfile_is_written_whole(ended: World, tmp_path: Path) -> None:
+    """cron's mode gives the same samples in a file, and says where it cannot write."""
+    file = tmp_path / "finale.prom"
+    finale("metrics", "--textfile", str(file)).ok()
+    assert told(file.read_text()).keys() == told(finale("metrics").ok().out).keys()
+    assert list(tmp_path.iterdir()) == [file]
+    finale("metrics", "--textfile", str(tmp_path / "no" / "finale.prom")).refused(4, "cannot be written")
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_health_and_readiness_tell_them_apart() -> None:
+    """Alive but not ready while the ledger does not answer; not alive once rounds have stopped coming."""
+
+    def look() -> Any:
+        raise UnavailableError("no ledger")
+
+    health = Health(patience=60)
+    with served(health, look, "127.0.0.1", 0) as port:
+        assert get(port, "/healthz")[0] == 200
+        assert get(port, "/readyz")[0] == 503
+        health.round(ready=True, in_flight=2)
+        assert get(port, "/readyz")[0] == 200
+        seen = told(get(port, "/metrics")[1])
+        assert (seen["finale_up",], seen["finale_boards_in_flight",]) == (0, 2)
+        assert seen["finale_rounds_total", "done"] == 1
+        health.patience = 0
+        assert [get(port, path)[0] for path in ("/healthz", "/readyz", "/other")] == [503, 503, 404]
+
+
+@pytest.fixture
+def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The URL of a webhook, and what it has been sent."""
+    bodies: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(500 if self.path == "/broken" else 200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", bodies
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_daemon_serves_metrics_and_tells_the_webhook(
+    ended: World, webhook: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """finale run as a process: ready, its metrics read, seal and delivery told once, the URL in no log."""
+    url, bodies = webhook
+    monkeypatch.setenv("FINALE_NOTIFY_URL", f"{url}/secret-path")
+    with started("run", "--metrics", "0") as daemon, ExitStack() as stack:
+        stack.callback(daemon.kill)
+        assert daemon.stderr is not None
+        port, lines = 0, []
+        for line in daemon.stderr:
+            lines.append(line.decode())
+            event = json.loads(line)
+            port = event.get("port", port)
+            if event["event"] == "step.done" and event["step"] == "deliver":
+                break
+        assert get(port, "/healthz")[0] == 200
+        await_that(lambda: get(port, "/readyz")[0] == 200)
+        assert told(get(port, "/metrics")[1])["finale_season_state", "cup", "one", "delivered"] == 1
+        await_that(lambda: len(bodies) == 2)
+        daemon.terminate()
+        rest = daemon.communicate(timeout=60)[1].decode()
+    assert daemon.returncode == 0
+    assert [(body["event"], body["season"], body["step"]) for body in bodies] == [
+        ("season.done", "cup/one", "seal"),
+        ("season.done", "cup/one", "deliver"),
+    ]
+    assert "secret-path" not in "".join(lines) + rest
+
+
+def test_the_same_trouble_is_told_once(webhook: tuple[str, list[dict[str, Any]]]) -> None:
+    """A step that fails again with the same words is not told again; once something is done, trouble is news again."""
+    url, bodies = webhook
+    failure, done = Note("failure", "cup/one", "seal", "no <store>", "start it"), Note("done", "cup/one", "seal", "")
+    with Notifier(url, "slack") as told_by:
+        for note in (failure, failure, done, failure):
+            told_by.tell(note)
+    assert [body["text"].split()[0] for body in bodies] == ["*cup/one*"] * 3
+    assert bodies[0]["text"] == "*cup/one* failed (seal): no &lt;store&gt;\n_start it_"
+
+
+def test_a_webhook_that_is_broken_stops_nothing(webhook: tuple[str, list[dict[str, Any]]]) -> None:
+    """Refused, or not there at all: it is told without the URL, and what comes after is sent."""
+    url, _ = webhook
+    for place, words in ((f"{url}/broken", "answered 500"), ("http://127.0.0.1:1/", "did not answer")):
+        said: list[str] = []
+        with Notifier(place, "generic", said.append) as told_by:
+            told_by.tell(Note("hold", "cup/one", "clean", "why"))
+        assert len(said) == 1 and words in said[0] and "127.0.0.1" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"FINALE_NOTIFY_URL": "hooks.example/secret"}, "no http or https URL"),
+        ({"FINALE_NOTIFY_URL": "https://hooks.example/secret", "FINALE_NOTIFY_FORMAT": "teams"}, "neither slack nor"),
+        ({"FINALE_NOTIFY_URL_FILE": "/nowhere"}, "cannot be read"),
+    ],
+)
+def test_a_webhook_that_cannot_be_is_refused_without_its_url(environ: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        notifier(environ, print)
+    assert "secret" not in caught.value.message
+
+
+def expressions() -> list[str]:
+    rules = yaml.safe_load((MONITORING / "alerts.yml").read_text())
+    found = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    dashboard = json.loads((MONITORING / "dashboard.json").read_text())
+    found += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    return [*found, *(variable["query"] for variable in dashboard["templating"]["list"])]
+
+
+def test_rules_and_dashboard_load_and_name_only_metrics_that_exist() -> None:
+    """Every metric named in docs/monitoring is one that Finale has, and every one that it has is shown there."""
+    named = {name for text in expressions() for name in re.findall(r"finale_\w+", text)}
+    assert named == METRICS.keys() | OWN
+    rules = yaml.safe_load((MONITORING / "alerts.yml").read_text())
+    for rule in rules["groups"][0]["rules"]:
+        assert {"alert", "expr", "labels", "annotations"} <= rule.keys()
+        assert rule["expr"].count("(") == rule["expr"].count(")")
+    panels = json.loads((MONITORING / "dashboard.json").read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def test_every_metric_and_event_is_in_the_docs() -> None:
+    """docs/operations.md names each metric, and each event that the code logs."""
+    text = (MONITORING.parent / "operations.md").read_text()
+    assert not [name for name in {*METRICS, *OWN} if name.removesuffix("_total") not in text]
+    root = MONITORING.parents[1] / "jobs"
+    code = "".join(path.read_text() for path in (root / "logged.py", root / "commands" / "running.py"))
+    events = set(re.findall(r'\.(?:info|warning|error)\(\s*"([a-z_.]+)"', code))
+    assert len(events) > 10
+    assert not [event for event in events if f"`{event}`" not in text]
