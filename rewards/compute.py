@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rewards.ids import grant_ids, line_key
+from rewards.ids import GrantIds, line_key
 from rewards.plan import Plan
 from rewards.split import Paid
 
@@ -42,11 +42,12 @@ def grants(batches: Iterable[pa.RecordBatch], plan: Plan, board: str, season: st
     standings, whoever has moved up.
     """
     cells = _Cells.of(plan, board, season)
-    for batch in batches:
-        for start in range(0, batch.num_rows, _SLICE):
-            granted = _granted(batch.slice(start, _SLICE), plan, cells)
-            if granted.num_rows:
-                yield granted
+    with GrantIds(cells.keys) as ids:
+        for batch in batches:
+            for start in range(0, batch.num_rows, _SLICE):
+                granted = _granted(batch.slice(start, _SLICE), plan, cells, ids)
+                if granted.num_rows:
+                    yield granted
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def _cell_of_each(positions: NDArray[np.int64], plan: Plan, cells: _Cells) -> ND
     return cell
 
 
-def _granted(batch: pa.RecordBatch, plan: Plan, cells: _Cells) -> pa.RecordBatch:
+def _granted(batch: pa.RecordBatch, plan: Plan, cells: _Cells, ids: GrantIds) -> pa.RecordBatch:
     positions, ranks = (batch.column(name).to_numpy() for name in ("position", "rank"))
     cell = _cell_of_each(positions, plan, cells)
     counts = cells.lines[cell]
@@ -116,7 +117,7 @@ def _granted(batch: pa.RecordBatch, plan: Plan, cells: _Cells) -> pa.RecordBatch
     schema = grants_schema(pa.types.is_binary(players.type) or pa.types.is_large_binary(players.type))
     picked = pa.array(lines)
     columns = [
-        grant_ids(players.cast(pa.binary()), cells.keys, lines),
+        ids.of(players.cast(pa.binary()), lines),
         players.cast(schema.field("player_id").type),
         cells.rules.take(picked),
         cells.items.take(picked),
