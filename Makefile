@@ -44,6 +44,7 @@ bench: setup
 	$(BIN)/python -m bench.close
 	$(BIN)/python -m bench.archive
 	$(BIN)/python -m bench.writing
+	$(BIN)/python -m bench.rewards
 
 # An environment of its own, so that the tool that pins is not pinned by what it makes.
 lock:

@@ -176,10 +176,10 @@ def main() -> None:
     rows = run()
     seconds = time.perf_counter() - begun
     size = sum(file.stat().st_size for file in folder.rglob("*.parquet"))
-    print(json.dumps({"rows": rows, "seconds": seconds, "bytes": size, "memory": _most_memory()}))
+    print(json.dumps({"rows": rows, "seconds": seconds, "bytes": size, "memory": most_memory()}))
 
 
-def _most_memory() -> int:
+def most_memory() -> int:
     status = Path("/proc/self/status").read_text()
     found = re.search(r"VmHWM:\s+(\d+) kB", status)
     return int(found.group(1)) * 1024 if found else 0
