@@ -153,7 +153,7 @@ def _standings(outside: Outside, season: Season, *, live: bool) -> Iterator[Stan
 
 
 def _live_batches(outside: Outside, season: Season, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    board = LiveBoard(outside.redis, season.board, season.bounds, season.standing_key)
+    board = LiveBoard.of(outside.redis, season)
     offset = 0
     while page := board.page(offset, PAGE):
         columns = {name: [getattr(row, name) for row in page] for name in schema.names}

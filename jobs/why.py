@@ -25,7 +25,7 @@ from ledger import corrections, left_out, outbox, why
 from live.board import LiveBoard
 from rewards.explain import SparseLadder, outcomes, sparse_ranges
 from rewards.facts import needed
-from rewards.ids import grant_ids, line_key
+from rewards.ids import grant_id, line_key
 from rewards.plan import Plan, plan
 
 _LISTED = 20  # results that did not count, of each kind
@@ -206,9 +206,7 @@ def _grants(outside: Outside, season: Season, player_id: bytes, so_far: SealedSe
     """Return the player's grants, looked up by the ids they can have, and corrections, each with where it is."""
     sealed = recomputing.basis_of(outside.store, so_far.grants).table
     lines = [(rule.name, item) for rule in sealed.rule for item in rule.grant]
-    keys = [line_key(season.board.name, season.id, rule, item) for rule, item in lines]
-    players = pa.array([player_id] * len(keys), pa.binary())
-    ids = grant_ids(players, keys, pa.array(range(len(keys)), pa.int64()).to_numpy()).to_pylist()
+    ids = [grant_id(line_key(season.board.name, season.id, rule, item), player_id) for rule, item in lines]
     found = [{"correction": 0, **row} for row in why.grants(outside.database, season.key, ids)]
     found += corrections.of_player(outside.database, season.key, player_id)
     sent = outbox.of_player(outside.database, season.key, [row["grant_id"] for row in found])

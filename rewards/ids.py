@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from types import TracebackType
 from typing import Any, Self
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,11 @@ def line_key(board: str, season: str, rule: str, item: str) -> bytes:
     return sha256(b"".join(len(field).to_bytes(4, "big") + field for field in fields)).digest()
 
 
+def grant_id(key: bytes, player: bytes) -> str:
+    """Return one id: the text of the UUID made of the first 16 bytes of SHA-256 over the key and the player's bytes."""
+    return str(UUID(bytes=sha256(key + player).digest()[:16]))
+
+
 class GrantIds:
     """Computes ids by the thousand: hashing them one by one in Python takes longer than everything else together."""
 
@@ -43,13 +49,7 @@ class GrantIds:
         self._connection.close()
 
     def of(self, players: pa.Array, lines: NDArray[np.intp]) -> pa.Array:
-        """Return the ids of grants to ``players`` (binary), each by the key at its number in ``lines``, as text.
-
-        An id is the text form of the UUID made of the first 16 bytes of SHA-256 over ``line_key`` and the player's
-        bytes::
-
-            uuid.UUID(bytes=sha256(line_key(board, season, rule, item) + player).digest()[:16])
-        """
+        """Return, as text, what ``grant_id`` gives for each of ``players`` (binary) and the key at its number."""
         hashed = pc.binary_join_element_wise(self._keys.take(pa.array(lines)), players, _NOTHING)
         text = np.full((lines.size, 36), ord("-"), dtype=np.uint8)
         begin = 0
