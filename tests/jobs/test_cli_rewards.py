@@ -97,6 +97,17 @@ def test_preview_of_a_live_season_says_so(world: World) -> None:
     finale("rewards", "approve", "cup", "s3", told["hash"], *NAME).refused(5, "no preview", "after the seal")
 
 
+def test_preview_of_a_live_board_with_shards(world: World) -> None:
+    """The places are those of the whole board, over however many sorted sets it is spread."""
+    shards = '[board.cup]\nshards = { by = "player", count = 3 }'
+    world.configure(CONFIG.replace("[board.cup]", shards, 1), cup=f"version = 1\n{RULES}")
+    world.played("cup", *(f"m{at},p{at},{at},2023-02-01T00:00:00Z" for at in range(1, 30)))
+    told = finale("rewards", "preview", "cup", "s3", "--json").ok().json
+    assert (told["live"], told["players"]) == (True, 29)
+    assert [who["player_id"] for who in told["rules"][0]["who"]] == ["p29"]
+    assert [who["player_id"] for who in told["rules"][1]["who"]] == [f"p{at}" for at in range(28, 0, -1)]
+
+
 def test_a_rehearsal_with_a_new_table_on_a_past_season(world: World) -> None:
     """Any past season can be shown with a new table, with the difference to the season before; nothing is paid."""
     played(world)
