@@ -28,7 +28,8 @@ from archive.sealed_grants import FactFile
 from jobs import recomputing, runner
 from jobs.delivering import delivery_of
 from jobs.recomputing import Basis
-from jobs.steps.seal import commit, committed, put, sweep_own
+from jobs.sealed import committed
+from jobs.steps.seal import commit, put, sweep_own
 from jobs.steps.step import Acting
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, UnknownNameError, WrongStateError

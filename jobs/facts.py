@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from archive.facts import encode_facts
 from archive.fetch import read_parts_checked
 from archive.sealed_grants import FactFile
-from jobs.steps.seal import committed
+from jobs.sealed import committed
 from jobs.wiring import Outside
 from leaderboard.errors import ConfigError, InputError
 from leaderboard.season import Season

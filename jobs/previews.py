@@ -21,7 +21,7 @@ from archive.sealed_grants import GrantFacts
 from jobs import rewarding
 from jobs.facts import Collected, collect, previous_season
 from jobs.rewarding import Standings
-from jobs.steps.seal import committed
+from jobs.sealed import committed
 from jobs.wiring import Outside
 from leaderboard.errors import InputError, UnknownNameError
 from leaderboard.season import Season

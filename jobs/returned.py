@@ -13,8 +13,8 @@ from archive.fetch import read_parts_checked
 from archive.returned import Likeness
 from archive.seal import StandingFacts
 from jobs import runner
+from jobs.sealed import committed
 from jobs.steps.clean import Forgotten, forget
-from jobs.steps.seal import committed
 from jobs.wiring import Outside
 from leaderboard import strays
 from leaderboard.errors import FinaleError, KeyReturnedError, WrongStateError

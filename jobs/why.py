@@ -15,7 +15,7 @@ from jobs import standings as read
 from jobs.correcting import Sealed as SealedSeason
 from jobs.neighbours import because
 from jobs.recomputing import Basis
-from jobs.steps.seal import committed
+from jobs.sealed import committed
 from jobs.wiring import Outside
 from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season

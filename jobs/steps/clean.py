@@ -15,7 +15,7 @@ from archive.seal import KeyFacts, StandingFacts
 from archive.verify import verify
 from jobs import renaming
 from jobs.building import left_behind
-from jobs.steps.seal import committed
+from jobs.sealed import committed
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Verdict, Wait
 from jobs.wiring import Outside

@@ -16,7 +16,8 @@ from archive.seal import Seal
 from archive.sealed_grants import GrantFacts
 from jobs import rewarding
 from jobs.facts import Collected, collect
-from jobs.steps.seal import commit, committed, put, sweep_own
+from jobs.sealed import committed
+from jobs.steps.seal import commit, put, sweep_own
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Held, Verdict
 from leaderboard.errors import AccessError, ConfigError, InputError, SeasonHeldError

@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from archive.canary import check_conditional_put
-from archive.layout import Kind, seal_path
-from archive.objects import ObjectDiffersError, ObjectMissingError, Store, settle
+from archive.objects import ObjectDiffersError, Store, settle
 from archive.publish import publish, staged_attempts, sweep
-from archive.seal import Chain, Seal, StandingFacts, build, same_content, sha256
+from archive.seal import Chain, Seal, StandingFacts, build, same_content
 from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
 from jobs import renaming
@@ -18,9 +17,7 @@ from jobs.steps.reconcile import staged_rows
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import Act, Done, Verdict
 from jobs.version import SOFTWARE
-from jobs.wiring import Outside
-from leaderboard.errors import ArchiveMismatchError, SeasonHeldError
-from leaderboard.season import Season
+from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
 from ledger import seals
 from ledger.seals import SealRow
@@ -118,27 +115,6 @@ def put(work: Acting, row: SealRow) -> Seal:
     place = theirs.chain
     seals.adopt(work.outside.database, work.lease, mine.board_name, mine.kind, body, place.number, place.previous)
     return theirs
-
-
-def committed(outside: Outside, season: Season, kind: Kind) -> Seal:
-    """Return a season's seal in the store; raise ArchiveMismatchError unless it is the ledger's to the byte."""
-    row = seals.find(outside.database, season.key, kind)
-    path = seal_path(season.board.name, season.id, kind)
-    try:
-        data = outside.store.get(path)
-    except ObjectMissingError as error:
-        raise ArchiveMismatchError(
-            f"the ledger has the {kind} of {season.name} sealed, but the store has no such seal",
-            detail=f"{outside.store.url} has no {path}",
-            hint="see that FINALE_STORE names the right store, or restore the file from a backup",
-        ) from error
-    if row is None or data != row.body:
-        raise ArchiveMismatchError(
-            f"the seal of the {kind} of {season.name} in the store is not the one that this ledger committed",
-            detail=f"{path}: {sha256(data)[:12]}…, the ledger has {row.sha256[:12] if row else 'none'}…",
-            hint="restore the seal from a backup, or find out who replaced it",
-        )
-    return Seal.parse(data)
 
 
 def sweep_own(work: Acting) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 
@@ -10,7 +12,7 @@ import pytest
 
 from archive.parts import encode
 from rewards.facts import KINDS
-from tests.support.cli import World, differing, finale
+from tests.support.cli import REPOSITORY, World, differing, finale
 
 CONFIG = """
 [board.cup]
@@ -278,6 +280,12 @@ def test_check_finds_what_is_doubtful(world: World) -> None:
     played(world)
     assert finale("rewards", "check", "--board", "cup", "--json").ok().json == {"ok": True, "findings": []}
     finale("rewards", "check").refused(4, "--board")
+
+
+@pytest.mark.parametrize("module", ["jobs.previews", "jobs.rewarding", "jobs.facts", "jobs.commands.granting"])
+def test_whatever_a_command_imports_first_can_be(module: str) -> None:
+    """A process of its own, in which nothing was imported before, as an operator's command is."""
+    subprocess.run([sys.executable, "-c", f"import {module}"], cwd=REPOSITORY, check=True, timeout=100)
 
 
 def test_every_kind_of_fact_has_a_file_that_strangers_can_read() -> None:
