@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -152,7 +153,14 @@ class _Joined:
         import duckdb
 
         self._table, self._facts, self._leagues = table, facts, leagues
-        self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "preserve_insertion_order": "false"})
+        self._folder = TemporaryDirectory(prefix="finale-facts-")
+        self._connection = duckdb.connect(
+            config={
+                "memory_limit": _MEMORY,
+                "preserve_insertion_order": "false",
+                "temp_directory": self._folder.name,
+            }
+        )
         self._gone = np.zeros(0, bool)
         self._league = np.zeros(0, np.uint16)
         self._previous = np.zeros(0, np.uint8)
@@ -167,6 +175,7 @@ class _Joined:
 
     def close(self) -> None:
         self._connection.close()
+        self._folder.cleanup()
 
     def read(self, reading: _Reading, batches: Iterable[pa.RecordBatch]) -> None:
         failed: list[BaseException] = []
