@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rewards.compute import grants_schema
 from rewards.corrections import Change, correction_id, correction_schema, difference
-from rewards.ids import grant_ids, line_key
+from rewards.ids import grant_id, line_key
 
 Key = tuple[str, str]  #: player, item
 KEYS = st.tuples(st.sampled_from("abcd"), st.sampled_from(["gems", "gold"]))
@@ -21,8 +21,7 @@ GRANTS = st.dictionaries(KEYS, st.integers(1, 2**53 - 1), max_size=8)
 
 def identity(key: Key) -> str:
     player, item = key
-    ids = grant_ids(pa.array([player.encode()]), [line_key("cup", "s1", "rule", item)], pa.array([0]).to_numpy())
-    return str(ids[0].as_py())
+    return grant_id(line_key("cup", "s1", "rule", item), player.encode())
 
 
 def batches(amounts: dict[Key, int], position: int = 1) -> list[pa.RecordBatch]:
