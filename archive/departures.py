@@ -26,13 +26,14 @@ def remove_all(
     *,
     descending: bool,
     archived: Callable[[], Iterable[Any]],
-    proved: Callable[[], None],
+    proved: Callable[[Sequence[str]], None],
     page_rows: int = PAGE_ROWS,
     page_budget: timedelta = PAGE_BUDGET,
 ) -> tuple[Removal, ...]:
     """Forget each key as ``archive.removal.remove`` does, in its order, once all of them were proved under WATCH.
 
-    ``proved`` is called between the last proof and the first removal, to note that what is gone afterwards was removed.
+    ``proved`` is called with the keys that are there, between the last proof and the first removal, to note that those
+    of them that are gone afterwards were removed.
     ``archived`` gives the sealed rows of all keys. Safe to repeat: keys that are gone are ``absent``, those left are
     proved anew. A key that a server without memory left under its private name is taken up again last of all.
 
@@ -52,7 +53,7 @@ def remove_all(
         for one in leaving:
             if one is not None:
                 one.prove(drain, told)
-        proved()
+        proved([at.sealed.key for at, one in zip(departures, leaving, strict=True) if one is None or one.present])
         return tuple(
             _execute(connect, departure, one, drain) for departure, one in zip(departures, leaving, strict=True)
         )

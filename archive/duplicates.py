@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -45,7 +46,10 @@ def check_once(
 def _twice(store: Store, folder: str, parts: Sequence[Part]) -> list[bytes]:
     schema = pa.schema([pa.field("player_id", pa.binary())])
     ids = pa.RecordBatchReader.from_batches(schema, _ids(store, folder, parts))
-    with duckdb.connect(config={"memory_limit": _MEMORY}) as connection:
+    with (
+        tempfile.TemporaryDirectory(prefix="finale-") as folder_to_spill,
+        duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": folder_to_spill}) as connection,
+    ):
         found = connection.execute(
             "select player_id from ids group by player_id having count(*) > 1 order by player_id limit $most",
             {"most": _NAMED},

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobs import runner
 from jobs.output import as_text
-from jobs.runner import leased
+from jobs.runner import leased, withdraw_own_fence
 from jobs.steps.seal import sweep_own
 from jobs.steps.step import Acting
 from jobs.upcoming import MOST_AT_ONCE
@@ -21,7 +21,6 @@ from leaderboard.season import Bounds, Season
 from leaderboard.states import State, Step
 from ledger import levers, seals, seasons, totals
 from ledger.levers import Following
-from live.fence import withdraw_fence
 from live.keyspace import kinds, sizes
 
 Told = dict[str, Any]
@@ -141,7 +140,7 @@ def cancel(outside: Outside, season: Season, *, who: str, because: str) -> Told:
     told = plan_cancel(outside, season)
     with leased(outside, season, who) as (lease, _):
         levers.cancel(outside.database, lease, season, who=who, because=because)
-        withdraw_fence(outside.redis, season.own_key, lease.fence)
+        withdraw_own_fence(outside, season, lease)
     return told
 
 
@@ -199,6 +198,6 @@ def _expected(outside: Outside, season: Season, step: Step | None) -> Told:
 def _rows(outside: Outside, season: Season) -> int | None:
     if season.board.ledger == "own":
         return totals.summed(outside.database, season.key).players
-    if kinds(outside.redis, [season.standing_key])[season.standing_key] != "zset":
-        return None
-    return sizes(outside.redis, [season.standing_key])[season.standing_key]
+    types = kinds(outside.redis, season.standing_keys)
+    there = [key for key, kind in types.items() if kind == "zset"]
+    return sum(sizes(outside.redis, there).values()) if there else None

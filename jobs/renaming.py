@@ -62,10 +62,15 @@ def _own_name(season: Season) -> str:
 
 
 def late_writes(outside: Outside, season: Season) -> tuple[str, ...]:
-    """Return what a person is told of a key that has come to be under a frozen season's old name; it is not touched."""
+    """Return what a person is told of keys that have come to be under a frozen season's old names; none is touched."""
+    return tuple(late_keys(outside, season).values())
+
+
+def late_keys(outside: Outside, season: Season) -> dict[str, str]:
+    """Return each such key, and what a person is told of it."""
     types = kinds(outside.redis, season.late_keys)
     rows = sizes(outside.redis, [key for key, kind in types.items() if kind == "zset"])
-    return tuple(_told(season, key, rows.get(key)) for key, kind in types.items() if kind != "none")
+    return {key: _told(season, key, rows.get(key)) for key, kind in types.items() if kind != "none"}
 
 
 def _told(season: Season, key: str, rows: int | None) -> str:

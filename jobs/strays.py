@@ -89,7 +89,9 @@ def _is_untaken(outside: Outside, board: str, season: str, key: str) -> bool:
     bounds = untaken(outside, board, season)
     if bounds is None:
         return False
-    return keys.live_key(outside.boards[board].key, board, season, bounds.starts_at, bounds.ends_at) == key
+    known = outside.boards[board]
+    live_key = keys.live_key(known.key, board, season, bounds.starts_at, bounds.ends_at)
+    return key in keys.shard_keys(live_key, known.shards.number)
 
 
 def _cleaned(every: Sequence[Season]) -> list[Season]:
@@ -122,9 +124,9 @@ def _back(outside: Outside, season: Season, names: Sequence[str], types: set[str
 
 def _late(outside: Outside, every: Sequence[Season]) -> list[Found]:
     return [
-        Found("late", season.live_key, season.board.name, season.id, None, told, "remove it by hand")
+        Found("late", key, season.board.name, season.id, None, told, "remove it by hand")
         for season in every
-        for told in renaming.late_writes(outside, season)
+        for key, told in renaming.late_keys(outside, season).items()
     ]
 
 

@@ -23,7 +23,7 @@ from pydantic import Strict as Exactly
 
 from leaderboard.fields import Strict
 
-MOST = 1_024  #: shards of one board
+MOST = 256  #: shards of one board: a snapshot has a connection to each
 _CEILING = 2**53
 
 Cut = Annotated[int, Exactly()] | Annotated[float, Exactly()]

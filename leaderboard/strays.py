@@ -51,7 +51,7 @@ def _field(board: str, field: str, seen: set[str]) -> str:
     if name == "board":
         return re.escape(board)
     if name == "shard":
-        return "(?:0|[1-9][0-9]{0,3})"
+        return "(?:0|[1-9][0-9]{0,2})"
     if name == "season":
         again = "season" in seen
         seen.add("season")

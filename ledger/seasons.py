@@ -317,6 +317,7 @@ def as_json(season: Season) -> dict[str, Any]:
         "backfill": season.backfill,
         "adopted": season.adopted,
         "live_key": season.live_key,
+        "live_keys": list(season.live_keys),
         "frozen_key": season.own_key if season.renames else None,
         "hold": {
             "reason": season.hold.reason,

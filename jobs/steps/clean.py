@@ -179,8 +179,8 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
     before = _removed_before(outside, season)
     names = [key.key for key in seal.facts.keys]
 
-    def proved() -> None:
-        detail = {"keys": names}
+    def proved(there: Sequence[str]) -> None:
+        detail = {"keys": list(there)}
         journal.write(outside.database, season.key, REMOVING, who=lease.holder, fence=lease.fence, detail=detail)
 
     removals = remove_all(outside.connect, departures, proved=proved, **options)

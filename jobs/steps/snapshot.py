@@ -87,10 +87,11 @@ class Snapshot:
             part_rows=runner.part_rows,
             progress=work.progress,
         )
-        if facts.exists and not taken.existed:
+        lost = [key.key for key in taken.facts.keys if not key.rows and key.key not in facts.gone]
+        if facts.exists and lost:
             raise SeasonHeldError(
-                f"the live key {facts.live_key} has gone while it was read",
-                detail=_fate(work, season.standing_key),
+                f"the live key {lost[0]} has gone while it was read",
+                detail=_fate(work, lost[0]),
                 hint="put the key back",
             )
         size = sum(part.size for part in taken.facts.parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -317,8 +317,8 @@ class TestSeveralKeys:
         """I1: each is taken away and proved again by itself, since its transaction is refused; then nothing is left."""
         there: list[int] = []
 
-        def proved() -> None:
-            there.append(client.exists(*shard_keys(KEY, 3)))
+        def proved(names: Sequence[str]) -> None:
+            there.append(client.exists(*names))
 
         done = remove_all(connect, departures, descending=True, archived=list, proved=proved)
         assert (there, [one.outcome for one in done]) == ([3], ["removed"] * 3)

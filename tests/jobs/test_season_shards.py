@@ -159,6 +159,21 @@ def test_c24_a_shard_that_was_evicted_is_told_apart_from_one_that_was_removed(wo
     assert world.redis.keys() == []
 
 
+def test_c24_a_shard_evicted_before_a_clean_that_died_is_still_told(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C24, I8: what was gone before the first run proved the rest was not removed by that run."""
+    configure(world)
+    fill(world)
+    finale("close", "cup", "one", "--until", "deliver").ok()
+    world.redis.delete(NAMES[0])
+    with dying_at(3, monkeypatch):
+        finale("clean", "cup", "one").refused(10, "the wire was cut")
+    told = finale("clean", "cup", "one").ok().err
+    assert f"{NAMES[0]}, sealed with 10 rows, was gone before anything was removed" in told
+    assert NAMES[1] not in told
+
+
 def test_an_empty_shard_is_none_that_was_lost(world: World) -> None:
     configure(world)
     fill(world, rows=8)

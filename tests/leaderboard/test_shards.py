@@ -56,8 +56,8 @@ class TestLayout:
 
     def test_a_players_shard_is_the_crc_of_the_members_bytes(self):
         """As documented: CRC-32 of IEEE 802.3, whose check value is that of the digits 1 to 9."""
-        layout = board(shards={"by": "player", "count": 1000}).layout
-        assert layout.shard(b"123456789", 5.0) == 0xCBF43926 % 1000
+        layout = board(shards={"by": "player", "count": 250}).layout
+        assert layout.shard(b"123456789", 5.0) == 0xCBF43926 % 250
         assert layout.shard("Zoë".encode(), -5.0) == layout.of_player("Zoë".encode())
         assert layout.band(7) == (-inf, inf)
 
