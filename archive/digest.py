@@ -64,8 +64,3 @@ class StandingDigest:
         """Return the digest of the rows so far, 64 hexadecimal digits; more rows may follow."""
         parts = self._lengths.digest() + self._members.digest() + self._scores.digest()
         return hashlib.sha256(parts).hexdigest()
-
-
-def exact_sum(points: NDArray[np.int64]) -> int:
-    """Return the sum of whole-number points, which may pass 64 bits."""
-    return (int((points >> 32).sum()) << 32) + int((points & 0xFFFFFFFF).sum())

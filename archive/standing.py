@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from archive.columns import as_arrow
-from archive.digest import StandingDigest, exact_sum
+from archive.digest import StandingDigest
 from archive.merge import Block
 from archive.parts import Part, standings_schema
 from archive.seal import KeyFacts, StandingFacts
@@ -17,6 +17,7 @@ from leaderboard.codec import codec_for
 from leaderboard.errors import InputError, SeasonHeldError
 from leaderboard.ranking import Ranker
 from leaderboard.season import Bounds
+from leaderboard.sums import exact_sum
 
 
 class ForeignMemberError(SeasonHeldError):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.digest import StandingDigest, exact_sum
+from archive.digest import StandingDigest
 from archive.facts import read_facts
 from archive.fetch import load_seal, place_faults, sealed_file
 from archive.layout import Kind
@@ -25,6 +25,7 @@ from leaderboard.codec import Codec, codec_for
 from leaderboard.errors import ArchiveMismatchError, ConfigError, InputError
 from leaderboard.ranking import Ranker
 from leaderboard.season import Bounds
+from leaderboard.sums import exact_sum
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,11 @@ def find(outside: Outside | Ledger, board: str, season: str) -> Season:
 def untaken(outside: Outside, board: str, season: str) -> Bounds | None:
     """Return the bounds of a season that has begun and that ``close`` would take on; None for any other.
 
-    Only a board without a ledger has such: nothing but the calendar tells of a season that others have filled.
+    Only a board without a ledger of Finale's has such: nothing but the calendar tells of a season that others have
+    filled.
     """
     known = outside.boards.get(board)
-    if known is None or known.ledger != "none":
+    if known is None or known.ledger == "own":
         return None
     bounds = season_called(known.calendar, season)
     if bounds is None or bounds.starts_at > outside.database.now():
@@ -227,12 +228,3 @@ def check_holdable(season: Season) -> None:
     """Raise WrongStateError for a season to which nothing more is done."""
     if step_from(season.state) is None:
         raise WrongStateError(f"{season.name} is {season.state}; nothing is done to it any more, so nothing is held")
-
-
-def check_releasable(season: Season, *, again: bool) -> None:
-    """Raise WrongStateError for a release that cannot do what it says: no snapshot is taken again after the seal."""
-    if again and reached(season.state, State.SEALED):
-        raise WrongStateError(
-            f"{season.name} is {season.state}: its snapshot is sealed and is not taken again",
-            hint="release it without --again",
-        )

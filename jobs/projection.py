@@ -71,7 +71,7 @@ def _apply_pending(outside: Outside, season: Season, holder: str, *, force: bool
     every = freezer is not None
     dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
     done = Applied()
-    behind = _behind(outside, season)
+    behind = buckets_behind(outside, season)
     for _ in range(_ROUNDS):
         leases = pending.claim(
             outside.database,
@@ -166,7 +166,7 @@ def _as_cut_now(outside: Outside, season: Season) -> Season:
     return seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
 
 
-def _behind(outside: Outside, season: Season) -> list[int]:
+def buckets_behind(outside: Outside, season: Season) -> list[int]:
     """Return the buckets of which a server seems to have lost writes; whoever claims them finds out."""
     recorded = pending.marks(outside.database, season.key)
     behind: set[int] = set()

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from jobs import identity
 from jobs.steps import JOBS
 from jobs.steps.step import Acting, StepJob, Work
-from jobs.verdicts import Done, Held, Verdict, Wait
+from jobs.verdicts import REPAIR, REPAIRED, Done, Held, Verdict, Wait
 from jobs.wiring import Outside
 from leaderboard.errors import (
     ArchiveMismatchError,
@@ -232,17 +232,17 @@ class _Running:
                 database,
                 self.lease,
                 season.state,
-                LEAVES[step],
+                done.back_to or LEAVES[step],
                 definition=done.definition,
                 live_key=done.live_key,
                 sealed_at=done.sealed_at,
                 keep_until=done.keep_until,
             )
-            journal.put_result(database, season.key, step, done.result, self.lease.fence)
+            journal.put_result(database, season.key, REPAIR if done.back_to else step, done.result, self.lease.fence)
             journal.write(
                 database,
                 season.key,
-                "done",
+                REPAIRED if done.back_to else "done",
                 who=self.who,
                 step=step,
                 fence=self.lease.fence,

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from leaderboard.board import Board
+    from leaderboard.states import State
+
+#: Under which name the result of a repair is kept, which later steps read, and the event by which the journal has it.
+REPAIR, REPAIRED = "repair", "repaired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +53,4 @@ class Done:
     live_key: str | None = None
     sealed_at: datetime | None = None
     keep_until: datetime | None = None
+    back_to: State | None = None  #: instead of the step's own: what was found was repaired, and is looked at again

@@ -29,6 +29,7 @@ class Outside:
     store: Store
     working: Working = field(default_factory=Working)
     replica: Redis | None = None  #: for what all players see alike, if there is one
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)  #: where a board's own ledger has its URL
 
     @property
     def boards(self) -> Mapping[str, Board]:
@@ -59,4 +60,4 @@ def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]
         timeout = settings.runner.redis_timeout
         client = stack.enter_context(closing(redis_client(urls.redis, timeout)))
         replica = stack.enter_context(closing(redis_client(urls.replica, timeout))) if urls.replica else None
-        yield Outside(settings, database, client, open_store(urls.store, environ), replica=replica)
+        yield Outside(settings, database, client, open_store(urls.store, environ), replica=replica, environ=environ)

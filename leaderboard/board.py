@@ -15,6 +15,7 @@ from leaderboard.errors import ConfigError
 from leaderboard.fields import Attribute, Duration, Strict, named
 from leaderboard.shards import Layout, Shards, cut_fault, layout_of, shards_of
 from leaderboard.ties import Ties
+from leaderboard.truth import Checks, Ledger
 
 
 def _ties(value: Any) -> Any:
@@ -36,7 +37,8 @@ class Board(Strict):
     bands: Annotated[Bands | None, BeforeValidator(bands_of)] = None
     member: Literal["text", "binary"] = "text"
     points: Literal["integer", "fraction"] = "integer"
-    ledger: Literal["own", "none"] = "own"
+    ledger: Ledger = "own"
+    reconcile: Checks = Checks()
     freeze: Literal["watch", "rename"] = "watch"
     calendar: Calendar
     grace: Duration = timedelta(minutes=15)
@@ -79,8 +81,8 @@ class Board(Strict):
             raise ValueError(
                 'points = "fraction" leaves no room for a time in the score; use ties = "shared" or "member"'
             )
-        if self.points == "fraction" and self.ledger == "own":
-            raise ValueError('Finale\'s own ledger counts whole points; points = "fraction" needs ledger = "none"')
+        if self.points == "fraction" and self.ledger != "none":
+            raise ValueError('a ledger counts whole points; points = "fraction" needs ledger = "none"')
         return self
 
     def _check_shared_key(self) -> None:
@@ -127,6 +129,11 @@ class Board(Strict):
     def shares_key(self) -> bool:
         """Whether all seasons are played under one key."""
         return keys.is_shared(self.key)
+
+    @property
+    def ledger_kind(self) -> str:
+        """``own``, ``none``, or ``outside`` for a ledger that is the user's."""
+        return self.ledger if isinstance(self.ledger, str) else "outside"
 
     @property
     def packed(self) -> bool:

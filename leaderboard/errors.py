@@ -83,6 +83,12 @@ class CalendarDiffersError(FinaleError):
     exit_code = 17
 
 
+class DriftError(FinaleError):
+    """Redis and the ledger differ. Told by whoever was asked to compare them; what a season does is another matter."""
+
+    exit_code = 18
+
+
 class LeaseHeldError(FinaleError):
     """Another runner holds the season."""
 

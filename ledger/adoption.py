@@ -23,7 +23,7 @@ def adopt(database: Database, board: Board, bounds: Bounds, live_key: str, *, wh
         if key is None:
             raise WrongStateError(f"season {board.name}/{bounds.id} exists already")
         _count(database, key, board, live_key)
-        detail = {"live_key": live_key, "ledger": board.ledger}
+        detail = {"live_key": live_key, "ledger": board.ledger_kind}
         journal.write(database, key, "adopted", who=who, detail=detail)
 
 
@@ -44,7 +44,7 @@ def adopt_again(database: Database, lease: Lease, season: Season, board: Board, 
             )
         database.rows("adoption.forget_totals", {"key": lease.key})
         _count(database, lease.key, board, season.live_key)
-        detail = {"ledger": board.ledger, "released": season.hold.reason if season.hold else None}
+        detail = {"ledger": board.ledger_kind, "released": season.hold.reason if season.hold else None}
         journal.write(database, lease.key, "adopted again", who=who, fence=lease.fence, detail=detail)
 
 

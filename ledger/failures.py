@@ -13,6 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 from leaderboard.errors import AccessError, ConfigError, FinaleError, UnavailableError
 
 _AGAIN = "run the command again"
+#: Classes of codes that say nothing of the statement: the connection, resources, an operator, another transaction.
+REFUSED_FOR_NOW = ("08", "40", "53", "57", "58")
 # What a server says that is there, but not for us now; anything else that is FATAL is a refusal.
 _BUSY = ("the database system is", "too many", "remaining connection slots", "terminating connection")
 

@@ -16,6 +16,7 @@ from ledger.database import Database
 from ledger.leases import Lease
 
 BUCKETS = 64
+_MOST = 10_000  #: players named in one statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,15 @@ def marks(database: Database, key: int) -> dict[tuple[int, int], Mark]:
 def again(database: Database, key: int, buckets: Sequence[int]) -> None:
     """Make every total of these buckets pending, so that the board is written anew; none of a sealed season."""
     database.rows("pending.again", {"key": key, "buckets": list(buckets)})
+
+
+def players(database: Database, lease: Lease, named: Sequence[bytes]) -> None:
+    """Make these players pending, so that Redis gets what the ledger has of each: a score, or none.
+
+    Nothing happens of a sealed season, of an adopted key, or under a lease that is no longer the season's.
+    """
+    for start in range(0, len(named), _MOST):
+        database.rows("pending.players", {**lease.params, "players": list(named[start : start + _MOST])})
 
 
 def lost(database: Database, leases: Sequence[BucketLease]) -> None:

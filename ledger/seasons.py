@@ -252,13 +252,19 @@ def hold_by_hand(database: Database, season: Season, *, who: str, because: str) 
         journal.write(database, season.key, "held", who=who, detail={"because": because})
 
 
-def release(database: Database, season: Season, *, who: str, because: str, snapshot_again: bool) -> None:
-    """End the hold; the season goes on where it stood, or from a new snapshot. Raises WrongStateError without one."""
+def release(
+    database: Database, season: Season, *, who: str, because: str, snapshot_again: bool, accepted: str | None = None
+) -> None:
+    """End the hold; the season goes on where it stood, or from a new snapshot. Raises WrongStateError without one.
+
+    ``accepted`` is the hash of a difference that is accepted with it, which the journal keeps.
+    """
     with database.transaction():
         if database.row("seasons.release", {"key": season.key}) is None:
             raise WrongStateError(f"{season.name} is not on hold; there is nothing to release")
         again = snapshot_again and database.row("seasons.back_to_frozen", {"key": season.key}) is not None
-        journal.write(database, season.key, "released", who=who, detail={"because": because, "snapshot_again": again})
+        detail = {"because": because, "snapshot_again": again, **({"accepted": accepted} if accepted else {})}
+        journal.write(database, season.key, "released", who=who, detail=detail)
 
 
 def cut_short(database: Database, season: Season, now: datetime, *, who: str) -> datetime:

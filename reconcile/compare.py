@@ -1,102 +1,48 @@
-"""Staged standings against the ledger's totals, every player, in one join with bounded memory."""
+"""Standings against the ledger's totals, every player, in one join with bounded memory that spills to disk."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from leaderboard.errors import FinaleError
+from leaderboard.errors import FinaleError, InputError, UnavailableError
+from leaderboard.sums import exact_sum
+from reconcile.drift import CLASSES, SCHEMA, Comparison, Difference, Drift, rows_of
 
-SHOWN = 20  #: players named in a report of this size; all are counted
-_STANDINGS = pa.schema([("player_id", pa.binary()), ("points", pa.int64()), ("reached_at", pa.int64())])
-_CLASSES = ("only_redis", "only_ledger", "points_differ", "reached_at_differs")
+SHOWN = 20  #: players named as examples; all are counted, and all stand in the report
+MEMORY = "256MB"  #: what the join may hold; the rest goes to its folder
+_ROWS = 50_000
+_SIDE = pa.schema([("player_id", pa.binary()), ("points", pa.int64()), ("reached_at", pa.int64())])
 
-# A match is looked for, not a NULL: `is distinct from` tells a missing row from a missing value. The times are compared
-# at the codec's unit, floored from the season's start as the score has them.
-_JOIN = """
-create temp table joined as
-select s.player_id as redis_player, l.player_id as ledger_player,
+# A row is looked for, not a NULL: `is distinct from` tells a missing row from a missing value. Times are compared at
+# the codec's unit, floored from the season's start as the score has them.
+_DRIFT = """
+create temp table drift as
+select coalesce(s.player_id, l.player_id) as player_id,
+       case when l.here is null then 'only_redis'
+            when s.here is null then 'only_ledger'
+            when s.points is distinct from l.points
+                then case when abs(s.points::hugeint - l.points) <= $tolerance then 'tolerated' else 'points_differ' end
+            else 'reached_at_differs'
+       end as class,
        s.points as redis_points, l.points as ledger_points,
-       s.reached_at as redis_reached_at, l.reached_at as ledger_reached_at,
-       case when l.player_id is null then 'only_redis'
-            when s.player_id is null then 'only_ledger'
-            when s.points is distinct from l.points then 'points_differ'
-            when $compare_times and s.reached_at is distinct from l.reached_at then 'reached_at_differs'
-       end as class
-from standings s full outer join ledger l on s.player_id = l.player_id
+       s.reached_at as redis_reached_at, l.reached_at as ledger_reached_at
+from (select *, true as here from standings) s
+full outer join (
+    select player_id, points, true as here,
+           -- Division rounds towards nought here, so what lies before the start is moved by a unit less one.
+           $epoch + (reached_at - $epoch - (reached_at < $epoch)::bigint * ($unit - 1)) // $unit * $unit as reached_at
+    from totals
+) l on s.player_id = l.player_id
+where s.here is null or l.here is null or s.points is distinct from l.points
+   or ($compare_times and s.reached_at is distinct from l.reached_at)
 """
-_FLOORED = """
-select player_id, points,
-       ($epoch + ((epoch_us(reached_at) - $epoch) // $unit) * $unit)::bigint as reached_at
-from totals
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """One player whose snapshot and ledger differ; None where the player is missing. Times in microseconds."""
-
-    kind: str
-    player_id: bytes
-    redis_points: int | None
-    ledger_points: int | None
-    redis_reached_at: int | None
-    ledger_reached_at: int | None
-
-    def __str__(self) -> str:
-        name = self.player_id.decode(errors="backslashreplace")
-        if self.kind == "reached_at_differs":
-            return f"{name}: {self.redis_points} points, reached at another time"
-        here = "missing" if self.redis_points is None else self.redis_points
-        there = "missing" if self.ledger_points is None else self.ledger_points
-        return f"{name}: Redis {here}, ledger {there}"
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Counts of every class, and the sums of both sides; the classes add up to both totals."""
-
-    equal: int
-    only_redis: int
-    only_ledger: int
-    points_differ: int
-    reached_at_differs: int
-    redis_points: int
-    ledger_points: int
-    examples: tuple[Drift, ...]
-
-    @property
-    def drift(self) -> int:
-        """How many players differ in any way."""
-        return self.only_redis + self.only_ledger + self.points_differ + self.reached_at_differs
-
-    @property
-    def players_in_redis(self) -> int:
-        return self.equal + self.only_redis + self.points_differ + self.reached_at_differs
-
-    @property
-    def players_in_ledger(self) -> int:
-        return self.equal + self.only_ledger + self.points_differ + self.reached_at_differs
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the verdict as plain JSON values, as the seal keeps it."""
-        values = asdict(self)
-        del values["examples"]
-        return {**values, "drift": self.drift, "compared": "every player"}
-
-    def report(self) -> dict[str, Any]:
-        """Return counts and the first drifting players, as a report file holds them."""
-        return {
-            **self.to_json(),
-            "players": [
-                {**asdict(drift), "player_id": drift.player_id.decode(errors="backslashreplace")}
-                for drift in self.examples
-            ],
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,67 +53,164 @@ class Unit:
     size: int
 
 
-def compare(standings: Iterable[pa.RecordBatch], totals: pa.RecordBatchReader, unit: Unit | None) -> Comparison:
-    """Compare ``standings`` (columns player_id, points, reached_at) with the ledger's ``totals`` (the same columns).
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """By which rule rows are compared. ``unit`` is None on boards whose scores know no time: times do not count then.
 
-    ``unit`` is None on boards whose scores know no time; times are then not compared. Whole numbers, no tolerance.
-    Raises what reading either of them raises.
+    ``folder`` is where the join may spill, beyond ``memory``; it must exist. None: no more than memory.
     """
-    failures: list[FinaleError] = []
-    try:
-        return _compared(_kept(standings, failures), _kept_reader(totals, failures), unit)
-    except duckdb.Error:
-        if failures:
-            raise failures[0] from None
-        raise
+
+    unit: Unit | None = None
+    tolerance: int = 0
+    folder: Path | None = None
+    memory: str = MEMORY
 
 
-def _kept(batches: Iterable[pa.RecordBatch], failures: list[FinaleError]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches; keep what reading them raises: DuckDB, which asks for them, makes it an error of its own."""
-    try:
-        yield from batches
-    except FinaleError as error:
-        failures.append(error)
-        raise
+@dataclass
+class Compared:
+    """What a comparison found; its drift can be read until the block that made it ends."""
+
+    counts: Comparison
+    _connection: duckdb.DuckDBPyConnection
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield every drifting player in the order of their ids, as batches of ``drift.SCHEMA``."""
+        found: Any = self._connection.sql("select * from drift where class <> 'tolerated' order by player_id, class")
+        for batch in found.to_arrow_reader(_ROWS):
+            yield batch.cast(SCHEMA)
+
+    def rows(self, limit: int) -> list[Drift]:
+        """Return up to ``limit`` drifting players, those with the most points first."""
+        return _examples(self._connection, limit)
+
+    def players(self) -> list[bytes]:
+        """Return the ids of all drifting players."""
+        return [drift.player_id for drift in rows_of(self.batches()) if drift.player_id is not None]
+
+    def difference(self, season: str) -> str:
+        """Return the hash of the whole difference, of the season called ``board/season``."""
+        found = Difference(season)
+        for batch in self.batches():
+            found.add(batch)
+        return found.hexdigest()
 
 
-def _kept_reader(totals: pa.RecordBatchReader, failures: list[FinaleError]) -> pa.RecordBatchReader:
-    return pa.RecordBatchReader.from_batches(totals.schema, _kept(totals, failures))
+@dataclass
+class _Side:
+    """Counts the rows of one side while the join reads them, exactly, and keeps what reading them raises.
+
+    DuckDB, which asks for them, would make it an error of its own.
+    """
+
+    rows: int = 0
+    points: int = 0
+    null_ids: int = 0
+    failures: list[FinaleError] = field(default_factory=list)
+
+    def reader(self, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(_SIDE, self._counted(batches))
+
+    def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in batches:
+                narrow = _narrow(batch)
+                ids, points, _ = narrow.columns
+                self.rows += narrow.num_rows
+                self.null_ids += ids.null_count
+                self.points += exact_sum((points.fill_null(0) if points.null_count else points).to_numpy())
+                yield narrow
+        except FinaleError as error:
+            self.failures.append(error)
+            raise
 
 
-def _compared(standings: Iterator[pa.RecordBatch], totals: pa.RecordBatchReader, unit: Unit | None) -> Comparison:
-    with duckdb.connect() as connection:
-        connection.register("totals", totals)
-        connection.execute("set threads = 2; set preserve_insertion_order = false")
-        size = unit or Unit(0, 1)
-        connection.execute(f"create temp table ledger as {_FLOORED}", {"epoch": size.epoch, "unit": size.size})
-        connection.register("standings", pa.RecordBatchReader.from_batches(_STANDINGS, _narrow(standings)))
-        connection.execute(_JOIN, {"compare_times": unit is not None})
-        counts = dict(connection.execute("select coalesce(class, 'equal'), count(*) from joined group by 1").fetchall())
-        sums = connection.execute(
-            "select sum(redis_points::hugeint), sum(ledger_points::hugeint) from joined"
-        ).fetchone()
-        examples = connection.execute(
-            "select class, coalesce(redis_player, ledger_player), redis_points, ledger_points, redis_reached_at,"
-            " ledger_reached_at from joined where class is not null"
-            " order by greatest(redis_points, ledger_points) desc, 2 limit $shown",
-            {"shown": SHOWN},
-        ).fetchall()
-    redis_points, ledger_points = sums or (None, None)
-    return Comparison(
-        equal=counts.get("equal", 0),
-        **{name: counts.get(name, 0) for name in _CLASSES},
-        redis_points=int(redis_points or 0),
-        ledger_points=int(ledger_points or 0),
-        examples=tuple(Drift(row[0], bytes(row[1]), *row[2:]) for row in examples),
+def compare(
+    standings: Iterable[pa.RecordBatch], totals: Iterable[pa.RecordBatch], rule: Rule | None = None
+) -> Comparison:
+    """Return what ``compared`` finds, without its drift but for the examples."""
+    with compared(standings, totals, rule) as found:
+        return found.counts
+
+
+@contextmanager
+def compared(
+    standings: Iterable[pa.RecordBatch], totals: Iterable[pa.RecordBatch], rule: Rule | None = None
+) -> Iterator[Compared]:
+    """Compare ``standings`` with the ledger's ``totals``, each of columns player_id, points and reached_at.
+
+    Whole numbers; differences up to the rule's tolerance are counted as tolerated. Raises what reading either of them
+    raises, and RepeatedPlayersError if one side has a player twice.
+    """
+    rule = rule or Rule()
+    mine, theirs = _Side(), _Side()
+    with duckdb.connect(config=_settings(rule)) as connection:
+        connection.register("standings", mine.reader(standings))
+        connection.register("totals", theirs.reader(totals))
+        unit = rule.unit or Unit(0, 1)
+        values = {"compare_times": rule.unit is not None, "tolerance": rule.tolerance}
+        try:
+            connection.execute(_DRIFT, {**values, "epoch": unit.epoch, "unit": unit.size})
+        except duckdb.Error as raised:
+            for error in (*mine.failures, *theirs.failures):
+                raise error from error.__cause__
+            if isinstance(raised, duckdb.OutOfMemoryException | duckdb.IOException):
+                raise _no_room(rule, raised) from raised
+            raise
+        yield Compared(_counts(connection, mine, theirs), connection)
+
+
+class RepeatedPlayersError(InputError):
+    """One side has a player more than once, so the classes do not add up to both totals."""
+
+
+def _no_room(rule: Rule, error: Exception) -> UnavailableError:
+    return UnavailableError(
+        "there is not enough room to compare every player",
+        detail=f"{str(error).splitlines()[0]}; allowed: {rule.memory}, and {rule.folder or 'no folder'} to spill to",
+        hint="free space there, then run the command again",
     )
 
 
-def _narrow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        columns = [
-            batch.column("player_id").cast(pa.binary()),
-            batch.column("points"),
-            batch.column("reached_at").cast(pa.int64()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, schema=_STANDINGS)
+def _settings(rule: Rule) -> dict[str, Any]:
+    spills = {"temp_directory": str(rule.folder)} if rule.folder else {"temp_directory": ""}
+    return {"memory_limit": rule.memory, "threads": 2, "preserve_insertion_order": False, **spills}
+
+
+def _counts(connection: duckdb.DuckDBPyConnection, mine: _Side, theirs: _Side) -> Comparison:
+    found = dict(connection.execute("select class, count(*) from drift group by class").fetchall())
+    both = found.get("points_differ", 0) + found.get("reached_at_differs", 0) + found.get("tolerated", 0)
+    equal = mine.rows - both - found.get("only_redis", 0)
+    equal_there = theirs.rows - both - found.get("only_ledger", 0)
+    if equal != equal_there:
+        raise RepeatedPlayersError(
+            "a player stands more than once in the standings or in the ledger's totals",
+            detail=f"{mine.rows:,} standings and {theirs.rows:,} totals leave {equal:,} and {equal_there:,} equal",
+        )
+    return Comparison(
+        equal=equal,
+        tolerated=found.get("tolerated", 0),
+        **{name: found.get(name, 0) for name in CLASSES},
+        redis_points=mine.points,
+        ledger_points=theirs.points,
+        null_ids=mine.null_ids + theirs.null_ids,
+        examples=tuple(_examples(connection, SHOWN)),
+    )
+
+
+def _examples(connection: duckdb.DuckDBPyConnection, limit: int) -> list[Drift]:
+    rows = connection.execute(
+        "select class, player_id, redis_points, ledger_points, redis_reached_at, ledger_reached_at"
+        " from drift where class <> 'tolerated'"
+        " order by greatest(redis_points, ledger_points) desc, player_id limit $limit",
+        {"limit": limit},
+    ).fetchall()
+    return [Drift(row[0], None if row[1] is None else bytes(row[1]), *row[2:]) for row in rows]
+
+
+def _narrow(batch: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [
+        batch.column("player_id").cast(pa.binary()),
+        batch.column("points"),
+        batch.column("reached_at").cast(pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_SIDE)

@@ -185,21 +185,27 @@ def release(
     season_id: SeasonName,
     because: Because = "",
     again: Annotated[bool, typer.Option("--again", help="Take the snapshot again; only before the seal.")] = False,
+    accept: Annotated[
+        str | None, typer.Option("--accept-drift", metavar="REPORT", help="Pay on exactly this report's difference.")
+    ] = None,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
     """End a season's hold; the next run goes on where it stood.
 
+    A season held because Redis and its ledger differ takes its snapshot again and is compared again; with
+    --accept-drift the difference that the report shows is accepted instead, and no other. Name and reason stand in the
+    seal.
+
     Example: finale season release goals s2026 --because "reviewed" --as ana
     """
-    from jobs.closing import check_releasable, find
-    from ledger import seasons
+    from jobs import releasing
+    from jobs.closing import find
 
     who = who_acts(operator, lever=True)
     with wired() as outside:
         found = find(outside, board, season_id)
-        check_releasable(found, again=again)
-        seasons.release(outside.database, found, who=who, because=because, snapshot_again=again)
+        releasing.release(outside, found, who=who, because=because, again=again, accept=accept)
         _print_season(find(outside, board, season_id), as_json)
 
 

@@ -1,33 +1,32 @@
-"""Reconcile: the staged standings against the ledger's totals, every player (I4)."""
+"""Reconcile: the staged standings against the ledger, every player; agreed, accepted, repaired, or held (I4)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any
 
-from archive.fetch import fetch_part, open_part
-from archive.layout import report_path, staging_dir
-from archive.objects import ObjectExistsError, Store
 from archive.seal import StandingFacts
+from jobs import reconciling, repairing, reporting
+from jobs.reporting import Report
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Verdict
-from leaderboard.codec import to_microseconds
+from jobs.verdicts import REPAIR, REPAIRED, Act, Done, Verdict
 from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Season
-from leaderboard.states import Step
-from leaderboard.ties import UNIT_MICROSECONDS
-from ledger import totals
-from reconcile.compare import Comparison, Unit, compare
+from leaderboard.states import State, Step
+from ledger import acceptance, journal
+from ledger.acceptance import Acceptance
+from reconcile.compare import Compared
+from reconcile.drift import Comparison
+from reconcile.verdict import Allowed, Decision, decide
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     snapshot: StandingFacts
-    own_ledger: bool
+    ledger: str  #: own, outside or none
+    accepted: Mapping[str, Acceptance]  #: differences that a person has accepted, by their hashes
+    repaired: int  #: how often Redis was put right since a person last looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,70 +34,128 @@ class Reconcile:
     step: Step = Step.RECONCILE
 
     def look(self, work: Work) -> Facts:
-        return Facts(StandingFacts.from_json(work.results[Step.SNAPSHOT]["facts"]), work.season.board.ledger == "own")
+        season, database = work.season, work.outside.database
+        return Facts(
+            StandingFacts.from_json(work.results[Step.SNAPSHOT]["facts"]),
+            season.board.ledger_kind,
+            acceptance.of_season(database, season.key),
+            _repaired(journal.entries(database, season.key)),
+        )
 
     def plan(self, facts: Facts) -> Verdict:
-        if not facts.own_ledger:
+        if facts.ledger == "none":
             return Act("note that the board declares no ledger")
         return Act("compare every player with the ledger")
 
     def act(self, work: Acting, facts: Facts) -> Done:
-        if not facts.own_ledger:
+        if facts.ledger == "none":
             return Done({"ledger": "none"}, "the board declares no ledger; the seal says so")
         season = work.season
-        with totals.reader(work.outside.database.url, season.key) as reader:
-            found = compare(staged_rows(work.outside.store, season, facts.snapshot), reader, _unit(season))
-        if found.drift:
-            raise _drifted(work, found)
-        return Done(
-            {"ledger": "own", **found.to_json()},
-            f"{found.equal:,} players equal, no drift, {found.ledger_points:,} points",
+        rows = reconciling.staged_rows(work.outside.store, season, facts.snapshot, reconciling.COLUMNS)
+        with reconciling.compared_with_ledger(work.outside, season, rows) as found:
+            counts = found.counts
+            _check_read(season, facts.snapshot, counts)
+            difference = found.difference(season.name) if counts.drift else ""
+            verdict = decide(counts, difference, _allowed(season, facts, counts))
+            if verdict.decision is Decision.AGREED:
+                return _agreed(facts, counts)
+            report = reporting.write_report(work.outside, season, found)
+            match verdict.decision:
+                case Decision.ACCEPTED:
+                    return _accepted(facts, counts, facts.accepted[difference])
+                case Decision.REPAIR:
+                    return _repair(work, found, report)
+        raise _drifted(work, counts, report, verdict.why)
+
+
+def _repaired(entries: list[journal.Entry]) -> int:
+    released = max((number for number, entry in enumerate(entries) if entry.event == "released"), default=-1)
+    return sum(entry.event == REPAIRED for entry in entries[released + 1 :])
+
+
+def _allowed(season: Season, facts: Facts, counts: Comparison) -> Allowed:
+    players = max(counts.players_in_redis, counts.players_in_ledger)
+    return Allowed(
+        own=facts.ledger == "own" and not season.adopted,
+        repairs=season.board.reconcile.repairs(players),
+        done=facts.repaired,
+        accepted=frozenset(facts.accepted),
+    )
+
+
+def _check_read(season: Season, snapshot: StandingFacts, counts: Comparison) -> None:
+    """Raise SeasonHeldError unless the rows that were compared are those of the snapshot, by number and sum."""
+    read, taken = (counts.players_in_redis, counts.redis_points), (snapshot.rows, snapshot.points_sum)
+    if read != taken:
+        raise SeasonHeldError(
+            f"{season.name}: {read[0]:,} standings with {read[1]:,} points were read back, the snapshot had "
+            f"{taken[0]:,} with {taken[1] or 0:,}",
+            hint="take the snapshot again",
         )
 
 
-def staged_rows(store: Store, season: Season, facts: StandingFacts) -> Iterator[Any]:
-    """Yield the staged standings as record batches, each part read again and compared with its SHA-256."""
-    folder = staging_dir(season.board.name, season.id, facts.attempt)
-    for part in facts.parts:
-        yield from open_part(f"{folder}/{part.name}", part, fetch_part(store, folder, part)).iter_batches()
+def _agreed(facts: Facts, counts: Comparison) -> Done:
+    tolerated = f", {counts.tolerated:,} within the tolerance" if counts.tolerated else ""
+    return Done(
+        {"ledger": facts.ledger, **counts.to_json()},
+        f"{counts.equal:,} players equal{tolerated}, no drift, {counts.ledger_points:,} points",
+    )
 
 
-def _unit(season: Season) -> Unit | None:
-    if not season.board.packed:
-        return None
-    return Unit(to_microseconds(season.bounds.starts_at), UNIT_MICROSECONDS[season.board.ties.unit])
+def _accepted(facts: Facts, counts: Comparison, by: Acceptance) -> Done:
+    return Done(
+        {"ledger": facts.ledger, **counts.to_json(), "accepted": by.to_json()},
+        f"{counts.drift:,} players differ, accepted by {by.who}: {by.because}",
+    )
 
 
-def _drifted(work: Acting, found: Comparison) -> SeasonHeldError:
+def _repair(work: Acting, found: Compared, report: Report) -> Done:
+    counts = found.counts
+    repairing.repair(work.outside, work.season, work.lease, found.players())
+    told = {
+        "players": counts.drift,
+        "only_redis": counts.only_redis,
+        "only_ledger": counts.only_ledger,
+        "points_differ": counts.points_differ,
+        "reached_at_differs": counts.reached_at_differs,
+        "difference": report.difference,
+        "report": report.path,
+        "shared": report.shared,
+    }
+    earlier = work.results.get(REPAIR, {}).get("repairs", [])
+    return Done(
+        {"repairs": [*earlier, told]},
+        f"{counts.drift:,} players put right from the ledger ({counts.counted}); the snapshot is taken again",
+        warnings=(f"{counts.drift:,} players drifted and were repaired, see {work.outside.store.url}/{report.path}",),
+        back_to=State.FROZEN,
+    )
+
+
+def _drifted(work: Acting, counts: Comparison, report: Report, why: str) -> SeasonHeldError:
     season = work.season
-    name = f"{season.board.name} {season.id}"
-    path = report_path(season.board.name, season.id, f"drift-f{work.lease.fence}.json")
-    text = json.dumps(found.report(), indent=2, sort_keys=True, ensure_ascii=False)
-    with suppress(ObjectExistsError):
-        work.outside.store.put_new(path, f"{text}\n".encode())
-    classes = (
-        (found.only_redis, "only in Redis"),
-        (found.only_ledger, "only in the ledger"),
-        (found.points_differ, "with other points"),
-        (found.reached_at_differs, "with the same points reached at another time"),
-    )
-    counted = ", ".join(f"{count:,} {what}" for count, what in classes if count)
-    named = "; ".join(str(drift) for drift in found.examples[:5])
+    named = "; ".join(str(drift) for drift in counts.examples[:5])
+    shared = " ".join(f"{words}." for words in report.shared)
     return SeasonHeldError(
-        f"{season.name}: Redis and the ledger differ in {found.drift:,} players, so nobody is paid",
-        detail=f"{counted}. {named}. Report: {work.outside.store.url}/{path}",
-        hint=_remedy(season, name),
+        f"{season.name}: Redis and the ledger differ in {counts.drift:,} players, so nobody is paid",
+        detail=f"{counts.counted}; {why}. {shared} {named}. Report: {work.outside.store.url}/{report.path}".replace(
+            "  ", " "
+        ),
+        hint=_remedy(season, report),
     )
 
 
-def _remedy(season: Season, name: str) -> str:
+def _remedy(season: Season, report: Report) -> str:
+    name = f"{season.board.name} {season.id}"
+    accept = f'finale season release {name} --accept-drift {report.path.rpartition("/")[2]} --because "…"'
     if season.adopted:
         return (
-            f"correct the key, then: finale season release {name} --again; "
+            f"correct the key, then: finale season release {name}; "
             f"or let no ledger count, in your name: finale archive adopt {quote(season.live_key)} "
-            f"--board {season.board.name} --season {season.id} --no-ledger"
+            f"--board {season.board.name} --season {season.id} --no-ledger; or accept it: {accept}"
         )
+    if season.board.ledger != "own":
+        return f"correct the key or the ledger, then: finale season release {name}; or accept it: {accept}"
     return (
-        f"write the ledger's totals with: finale results apply {name} --all (players only in Redis are removed "
-        f"by hand), then: finale season release {name} --again"
+        f"write the ledger's truth: finale reconcile {name} --repair, then: finale season release {name}; "
+        f"or accept it: {accept}"
     )

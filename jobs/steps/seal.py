@@ -13,9 +13,9 @@ from archive.seal import Chain, Seal, StandingFacts, build, same_content
 from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
 from jobs import renaming
-from jobs.steps.reconcile import staged_rows
+from jobs.reconciling import staged_rows
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Verdict
+from jobs.verdicts import REPAIR, Act, Done, Verdict
 from jobs.version import SOFTWARE
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
@@ -27,6 +27,8 @@ from ledger.seals import SealRow
 class Facts:
     snapshot: StandingFacts
     verdict: dict[str, Any]
+    accepted: dict[str, Any] | None  #: the drift that a person has accepted
+    repaired: list[Any] | None  #: what was repaired before the snapshot that is sealed
     committed: SealRow | None
 
 
@@ -35,9 +37,13 @@ class SealStep:
     step: Step = Step.SEAL
 
     def look(self, work: Work) -> Facts:
+        verdict = dict(work.results[Step.RECONCILE])
+        accepted = verdict.pop("accepted", None)
         return Facts(
             StandingFacts.from_json(work.results[Step.SNAPSHOT]["facts"]),
-            dict(work.results[Step.RECONCILE]),
+            verdict,
+            accepted,
+            work.results.get(REPAIR, {}).get("repairs"),
             seals.find(work.outside.database, work.season.key, "standings"),
         )
 
@@ -52,7 +58,14 @@ class SealStep:
         if row is None:
             _read_back(store, work, facts.snapshot)
             check_conditional_put(store, season.board.name)
-            row = commit(work, "standings", facts.snapshot, reconcile=facts.verdict)
+            row = commit(
+                work,
+                "standings",
+                facts.snapshot,
+                reconcile=facts.verdict,
+                repaired=facts.repaired,
+                accepted_drift=facts.accepted,
+            )
         seal = put(work, row)
         publish(store, seal)
         sweep_own(work)

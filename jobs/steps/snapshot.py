@@ -6,23 +6,26 @@ from dataclasses import dataclass, replace
 
 from archive import snapshot
 from jobs import renaming
+from jobs.reconciling import players_in_ledger
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Held, Verdict
+from jobs.verdicts import REPAIR, Act, Done, Held, Verdict
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
-from ledger import journal, totals
+from ledger import journal
 from live.eviction import eviction
 from live.keyspace import sizes
 from live.nodes import serving
+
+_TRIES = 10_000  #: more than any one snapshot takes
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     name: str
     live_key: str
-    players: int | None  #: in the ledger; None without one
+    players: int | None  #: in the ledger, if the key is missing; None without one
     exists: bool
-    adopted: bool = False
+    foreign: bool = False  #: Finale does not write the key
     fate: str = ""  #: what may have become of a missing key
     gone: tuple[str, ...] = ()  #: shards that do not exist, while others do
     suspect: bool = False  #: whether a person must say that nobody played in those
@@ -34,18 +37,18 @@ class Snapshot:
 
     def look(self, work: Work) -> Facts:
         season = work.season
-        own = season.board.ledger == "own"
-        players = totals.summed(work.outside.database, season.key).players if own else None
         found = sizes(work.outside.redis, season.standing_keys)
         gone = [key for key, rows in found.items() if not rows]
         exists = len(gone) < len(found)
         fate = renaming.undone(work.outside, season) or _fate(work, gone[0]) if gone else ""
-        facts = Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, season.adopted, fate)
+        players = None if exists else players_in_ledger(work.outside, season)
+        foreign = season.adopted or season.board.ledger != "own"
+        facts = Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, foreign, fate)
         if not gone or not exists:
             return facts
         facts = replace(facts, gone=tuple(gone))
         # A band may well be empty. That no player at all falls to a shard is rare, and without a ledger nobody knows.
-        suspect = players is None and season.board.shards.by == "player"
+        suspect = season.board.ledger == "none" and season.board.shards.by == "player"
         accepted = suspect and journal.accepted(work.outside.database, season.key, _gone(facts))
         return replace(facts, suspect=suspect and not accepted)
 
@@ -62,7 +65,7 @@ class Snapshot:
             return Held(
                 f"the live key {facts.live_key} is missing while the ledger has {facts.players:,} players",
                 facts.fate,
-                put_back if facts.adopted else again,
+                put_back if facts.foreign else again,
             )
         if facts.suspect:
             return Held(
@@ -74,13 +77,15 @@ class Snapshot:
 
     def act(self, work: Acting, facts: Facts) -> Done:
         season, runner = work.season, work.outside.runner
+        repairs = len(work.results.get(REPAIR, {}).get("repairs", []))
         taken = snapshot.take(
             work.outside.connect,
             snapshot.Source(
                 season.board, season.bounds, season.standing_key, season.standing_keys if season.sharded else ()
             ),
             work.outside.store,
-            attempt=work.attempt,
+            # A repair has the snapshot taken again under the same fence; names of attempts never come twice.
+            attempt=lambda number: work.attempt(number + repairs * _TRIES),
             tries=runner.snapshot_tries,
             page_rows=runner.page_rows,
             page_budget=runner.page_budget,

@@ -101,6 +101,23 @@ where t.season_id = %(key)s and finale.bucket_of(t.player_id) = any(%(buckets)s:
 order by 1, 2, 3
 on conflict (season_id, bucket, player_id) do nothing;
 
+-- name: players
+with mine as (
+    select season_id from finale.lease
+    where season_id = %(key)s and fence = %(fence)s and holder = %(holder)s
+    for key share
+)
+insert into finale.pending as p (season_id, bucket, player_id, version)
+select s.season_id, finale.bucket_of(n.player_id), n.player_id, coalesce(t.version, 0)
+from mine
+join finale.season s
+  on s.season_id = mine.season_id and not s.adopted
+ and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+cross join (select distinct player_id from unnest(%(players)s::bytea[]) as given (player_id)) n
+left join finale.player_total t on t.season_id = s.season_id and t.player_id = n.player_id
+order by 1, 2, 3
+on conflict (season_id, bucket, player_id) do nothing;
+
 -- name: lost
 insert into finale.pending as p (season_id, bucket, player_id, version)
 select t.season_id, l.bucket, t.player_id, t.version

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from archive.digest import StandingDigest, exact_sum
+from archive.digest import StandingDigest
 from archive.layout import staging_dir
 from archive.parts import Part, PartWriter, standings_schema
 from archive.publish import publish
@@ -20,6 +20,7 @@ from leaderboard.board import Board
 from leaderboard.codec import codec_for
 from leaderboard.ranking import Ranker
 from leaderboard.season import Bounds
+from leaderboard.sums import exact_sum
 
 SEALED_AT = datetime(2026, 12, 5, 0, 20, tzinfo=UTC)
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.digest import StandingDigest, exact_sum
+from archive.digest import StandingDigest
+from leaderboard.sums import exact_sum
 
 ROWS = st.lists(st.tuples(st.binary(max_size=9), st.floats(allow_nan=False)), max_size=30)
 TYPES = st.sampled_from([pa.binary(), pa.large_binary()])

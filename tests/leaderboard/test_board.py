@@ -84,7 +84,18 @@ class TestFixedAtOpen:
 
     def test_every_choice_that_changes_a_score_a_key_or_who_counts_is_fixed(self):
         free = set(Board.model_fields) - set(FIXED_AT_OPEN)
-        assert free == {"name", "calendar", "current_key", "grace", "keep_live", "cleanup", "rewards", "ahead"}
+        assert free == {
+            "name",
+            "calendar",
+            "current_key",
+            "grace",
+            "keep_live",
+            "cleanup",
+            "rewards",
+            "ahead",
+            "reconcile",
+            "deliver",
+        }
 
 
 class TestRefused:

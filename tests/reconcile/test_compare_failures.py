@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from leaderboard.errors import ArchiveMismatchError, FinaleError, UnavailableError
-from reconcile.compare import compare
+from reconcile.compare import Rule, compare
 
 SCHEMA = pa.schema([("player_id", pa.binary()), ("points", pa.int64()), ("reached_at", pa.timestamp("us", tz="UTC"))])
 
@@ -24,14 +24,14 @@ def _totals(error: FinaleError | None) -> pa.RecordBatchReader:
 
 
 def test_nothing_fails_nothing_is_raised() -> None:
-    assert compare(_rows(None), _totals(None), None).equal == 1
+    assert compare(_rows(None), _totals(None), Rule()).equal == 1
 
 
 @pytest.mark.parametrize("error", [UnavailableError("no answer", hint="again"), ArchiveMismatchError("not the part")])
 def test_a_part_that_cannot_be_read(error: FinaleError) -> None:
     """The store fails in the middle of the standings."""
     with pytest.raises(type(error)) as raised:
-        compare(_rows(error), _totals(None), None)
+        compare(_rows(error), _totals(None), Rule())
     assert raised.value is error
 
 
@@ -39,5 +39,5 @@ def test_a_ledger_that_breaks_off() -> None:
     """PostgreSQL goes away in the middle of the totals."""
     error = UnavailableError("broke off")
     with pytest.raises(UnavailableError) as raised:
-        compare(_rows(None), _totals(error), None)
+        compare(_rows(None), _totals(error), Rule())
     assert raised.value is error

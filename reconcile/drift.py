@@ -1,0 +1,150 @@
+"""What differs: one player's drift, the counts of every class, and the hash by which a difference is accepted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+#: The classes of drift, in the order in which they are told.
+CLASSES = ("only_redis", "only_ledger", "points_differ", "reached_at_differs")
+IN_WORDS = {
+    "only_redis": "only in Redis",
+    "only_ledger": "only in the ledger",
+    "points_differ": "with other points",
+    "reached_at_differs": "with the same points reached at another time",
+}
+#: A row a drifting player; null where the player is missing. Times in microseconds since 1970, UTC.
+SCHEMA = pa.schema(
+    [
+        ("player_id", pa.binary()),
+        ("class", pa.string()),
+        ("redis_points", pa.int64()),
+        ("ledger_points", pa.int64()),
+        ("redis_reached_at", pa.int64()),
+        ("ledger_reached_at", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One player whose snapshot and ledger differ; None where the player is missing. Times in microseconds."""
+
+    kind: str
+    player_id: bytes | None  #: None for a row of the ledger that has no id
+    redis_points: int | None
+    ledger_points: int | None
+    redis_reached_at: int | None
+    ledger_reached_at: int | None
+
+    @property
+    def difference(self) -> int:
+        """Redis's points less the ledger's; a missing player has none."""
+        return (self.redis_points or 0) - (self.ledger_points or 0)
+
+    @property
+    def name(self) -> str:
+        return "(no id)" if self.player_id is None else self.player_id.decode(errors="backslashreplace")
+
+    def __str__(self) -> str:
+        if self.kind == "reached_at_differs":
+            return f"{self.name}: {self.redis_points} points, reached at another time"
+        here = "missing" if self.redis_points is None else self.redis_points
+        there = "missing" if self.ledger_points is None else self.ledger_points
+        return f"{self.name}: Redis {here}, ledger {there}"
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterable[Drift]:
+    """Yield the rows of batches of ``SCHEMA`` one by one."""
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in SCHEMA.names]
+        for player_id, kind, *numbers in zip(*columns, strict=True):
+            yield Drift(kind, player_id, *numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Counts of every class, and the sums of both sides; the classes add up to both totals.
+
+    ``tolerated`` players differ by no more than the board's tolerance and are not drift. ``examples`` are the drifting
+    players with the most points.
+    """
+
+    equal: int
+    tolerated: int
+    only_redis: int
+    only_ledger: int
+    points_differ: int
+    reached_at_differs: int
+    redis_points: int
+    ledger_points: int
+    null_ids: int  #: rows of either side without an id; each is drift
+    examples: tuple[Drift, ...] = ()
+
+    @property
+    def drift(self) -> int:
+        """How many players differ in any way."""
+        return self.only_redis + self.only_ledger + self.points_differ + self.reached_at_differs
+
+    @property
+    def players_in_redis(self) -> int:
+        return self.equal + self.tolerated + self.only_redis + self.points_differ + self.reached_at_differs
+
+    @property
+    def players_in_ledger(self) -> int:
+        return self.equal + self.tolerated + self.only_ledger + self.points_differ + self.reached_at_differs
+
+    @property
+    def counted(self) -> str:
+        """The classes that there are, in words: ``2 only in Redis, 1 with other points``."""
+        counts = [(getattr(self, name), IN_WORDS[name]) for name in CLASSES]
+        return ", ".join(f"{count:,} {words}" for count, words in counts if count)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as plain JSON values, as the seal keeps them."""
+        values = asdict(self)
+        del values["examples"]
+        return {**values, "drift": self.drift, "compared": "every player"}
+
+
+class Difference:
+    """The hash of a difference: SHA-256 over its drifting players in the order of their ids, column by column.
+
+    It depends on which players differ, how, and by which numbers; not on times of reading, batches or examples.
+    """
+
+    def __init__(self, season: str) -> None:
+        self._head = hashlib.sha256(f"finale drift 1\n{season}\n".encode())
+        # One hash for each kind of bytes, so that it does not matter where batches end.
+        self._columns = {
+            (name, kind): hashlib.sha256() for name in SCHEMA.names for kind in ("there", "sizes", "bytes")
+        }
+        self._rows = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take the next rows, in the order of their ids."""
+        self._rows += batch.num_rows
+        for name in SCHEMA.names:
+            column = batch.column(name)
+            there = column.is_valid().to_numpy(zero_copy_only=False)
+            self._columns[name, "there"].update(there.astype(np.uint8).tobytes())
+            if pa.types.is_integer(column.type):
+                data = column.fill_null(0).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
+            else:
+                texts = column.cast(pa.binary()).fill_null(b"").to_pylist()
+                self._columns[name, "sizes"].update(np.array([len(text) for text in texts], dtype="<i8").tobytes())
+                data = b"".join(texts)
+            self._columns[name, "bytes"].update(data)
+
+    def hexdigest(self) -> str:
+        """Return the hash, 64 hexadecimal digits."""
+        whole = self._head.copy()
+        whole.update(b"%d\n" % self._rows)
+        for column in self._columns.values():
+            whole.update(column.digest())
+        return whole.hexdigest()

@@ -1,0 +1,169 @@
+"""A drift report: every drifting player in Parquet, the whole in JSON, and a table for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reconcile.drift import IN_WORDS, Comparison, Drift
+from reconcile.explain import Explained
+from reconcile.shared import Shared
+
+FORMAT = "1"
+_TIME = pa.timestamp("us", tz="UTC")
+_MATCH = pa.struct([("match_id", pa.string()), ("points", pa.int64()), ("played_at", _TIME), ("recorded_at", _TIME)])
+#: The rows of the Parquet files: null where a player is missing, and in what was not looked up.
+SCHEMA = pa.schema(
+    [
+        ("player_id", pa.binary()),
+        ("class", pa.string()),
+        ("redis_points", pa.int64()),
+        ("ledger_points", pa.int64()),
+        ("difference", pa.int64()),
+        ("redis_reached_at", _TIME),
+        ("ledger_reached_at", _TIME),
+        ("cause", pa.string()),
+        ("since", _TIME),
+        ("last_matches", pa.list_(_MATCH)),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a report is of: the season, its difference's hash, the counts, and what the players share."""
+
+    board: str
+    season: str
+    difference: str
+    counts: Comparison
+    shared: tuple[Shared, ...]
+    files: tuple[str, ...]  #: names of the Parquet files beside it
+    looked_up: int  #: drifting players whose results were looked up; of the others there are the numbers alone
+
+
+def to_json(head: Head, players: Sequence[Explained], *, binary: bool) -> dict[str, Any]:
+    """Return the report as plain JSON values: the counts, what is shared, and ``players``, those with the most points.
+
+    It follows from the difference and the results alone: made again, it is the same.
+    """
+    return {
+        "format": FORMAT,
+        "board": head.board,
+        "season": head.season,
+        "difference": head.difference,
+        **head.counts.to_json(),
+        "shared": [one.to_json() for one in head.shared],
+        "looked_up": head.looked_up,
+        "files": list(head.files),
+        "players": [_player(one, binary) for one in players],
+    }
+
+
+def encoded(report: dict[str, Any]) -> bytes:
+    """Return the exact bytes of the JSON report."""
+    return f"{json.dumps(report, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
+
+
+def _player(one: Explained, binary: bool) -> dict[str, Any]:
+    drift = one.drift
+    return {
+        "player_id": name(drift, binary),
+        "class": drift.kind,
+        "redis_points": drift.redis_points,
+        "ledger_points": drift.ledger_points,
+        "difference": drift.difference,
+        "redis_reached_at": _instant(drift.redis_reached_at),
+        "ledger_reached_at": _instant(drift.ledger_reached_at),
+        "cause": str(one.cause),
+        "since": None if one.since is None else _iso(one.since),
+        "why": one.words,
+        "last_matches": [
+            {
+                "match_id": match.match_id,
+                "points": match.points,
+                "played_at": _iso(match.played_at),
+                "recorded_at": _iso(match.recorded_at),
+            }
+            for match in one.matches
+        ],
+    }
+
+
+def name(drift: Drift, binary: bool) -> str | None:
+    """Return the id as a person is shown it: text, or hex on binary boards; None for a row without one."""
+    if drift.player_id is None:
+        return None
+    return drift.player_id.hex() if binary else drift.name
+
+
+def table(found: Sequence[Explained | Drift]) -> pa.Table:
+    """Return drifting players as rows of ``SCHEMA``; those not looked up have no cause."""
+    rows = []
+    for one in found:
+        drift, told = (one.drift, one) if isinstance(one, Explained) else (one, None)
+        rows.append(
+            {
+                "player_id": drift.player_id,
+                "class": drift.kind,
+                "redis_points": drift.redis_points,
+                "ledger_points": drift.ledger_points,
+                "difference": drift.difference,
+                "redis_reached_at": drift.redis_reached_at,
+                "ledger_reached_at": drift.ledger_reached_at,
+                "cause": None if told is None else str(told.cause),
+                "since": None if told is None else told.since,
+                "last_matches": None
+                if told is None
+                else [
+                    {
+                        "match_id": match.match_id,
+                        "points": match.points,
+                        "played_at": match.played_at,
+                        "recorded_at": match.recorded_at,
+                    }
+                    for match in told.matches
+                ],
+            }
+        )
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def parquet(rows: pa.Table) -> bytes:
+    """Return the rows as one Parquet file in memory."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows.replace_schema_metadata({"finale.drift": FORMAT}), sink, compression="zstd")
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def lines(report: dict[str, Any], limit: int) -> list[tuple[Any, ...]]:
+    """Return rows of a table for a person: player, class, Redis, ledger, difference, most likely cause."""
+    return [
+        (
+            one["player_id"],
+            IN_WORDS[one["class"]],
+            _number(one["redis_points"]),
+            _number(one["ledger_points"]),
+            f"{one['difference']:+,}",
+            f"{one['cause']}{', since ' + one['since'] if one['since'] else ''}: {one['why']}",
+        )
+        for one in report["players"][:limit]
+    ]
+
+
+def _number(value: int | None) -> str:
+    return "missing" if value is None else f"{value:,}"
+
+
+def _instant(microseconds: int | None) -> str | None:
+    return None if microseconds is None else _iso(pa.scalar(microseconds, _TIME).as_py())
+
+
+def _iso(instant: Any) -> str:
+    return str(instant.isoformat()).replace("+00:00", "Z")
