@@ -23,6 +23,7 @@ from jobs.commands import (
     ledger,
     levers,
     rebuild,
+    reconcile,
     results,
     rewards,
     running,
@@ -55,6 +56,7 @@ app.command()(levers.journal)
 app.command()(cleaning.clean)
 app.command()(why.why)
 app.command()(audit.audit)
+app.command()(reconcile.reconcile)
 app.command()(boards.standings)
 app.command()(boards.top)
 app.command()(boards.rank)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from archive.fetch import fetch_part, open_part, read_parts_checked
+import pyarrow as pa
+
+from archive.fetch import fetch_part, open_part
 from archive.layout import staging_dir
 from archive.objects import Store
 from archive.seal import StandingFacts
@@ -21,11 +24,15 @@ from leaderboard.ties import UNIT_MICROSECONDS
 from leaderboard.truth import OutsideLedger
 from ledger import outside as outside_ledger
 from ledger import totals
+from ledger.bucketed import Bucketed
 from ledger.outside import Source
+from live.board import LiveBoard
+from reconcile.buckets import compared_by_buckets
 from reconcile.compare import Compared, RepeatedPlayersError, Rule, Unit, compared
 
 #: The columns of standings that are compared.
 COLUMNS = ("player_id", "points", "reached_at")
+_ROWS = 50_000
 
 
 def staged_rows(store: Store, season: Season, facts: StandingFacts, columns: tuple[str, ...] | None = None) -> Any:
@@ -37,22 +44,35 @@ def staged_rows(store: Store, season: Season, facts: StandingFacts, columns: tup
 
 
 @contextmanager
-def compared_with_ledger(outside: Outside, season: Season, standings: Any) -> Iterator[Compared]:
-    """Compare ``standings``, batches of at least ``COLUMNS``, with the season's ledger, every player.
+def compared_with_ledger(
+    outside: Outside, season: Season, standings: Callable[[], Iterable[pa.RecordBatch]]
+) -> Iterator[Compared]:
+    """Compare ``standings``, which give batches of at least ``COLUMNS``, with the season's ledger, every player.
 
     Raises OutsideLedgerError for SQL of the user's that gives no ledger, and what reading either side raises.
     """
-    with (
-        workspace(outside.settings.home, season.name) as folder,
-        ledger_totals(outside, season) as reader,
-    ):
+    by_buckets = season.board.reconcile.compare == "buckets"
+    with workspace(outside.settings.home, season.name) as folder, ExitStack() as stack:
+        rule = rule_of(season, folder)
         try:
-            with compared(standings, reader, rule_of(season, folder)) as found:
-                yield found
+            if by_buckets:
+                ledger = stack.enter_context(_in_buckets(outside, season, rule.unit))
+                found = stack.enter_context(compared_by_buckets(standings, ledger, rule))
+            else:
+                reader = stack.enter_context(ledger_totals(outside, season))
+                found = stack.enter_context(compared(standings(), reader, rule))
         except RepeatedPlayersError as error:
             if isinstance(season.board.ledger, OutsideLedger):
                 raise outside_ledger.repeated(source_of(outside, season)) from error
             raise
+        yield found
+
+
+def _in_buckets(outside: Outside, season: Season, unit: Unit | None) -> AbstractContextManager[Bucketed]:
+    of = None if unit is None else (unit.epoch, unit.size)
+    if isinstance(season.board.ledger, OutsideLedger):
+        return outside_ledger.in_buckets(source_of(outside, season), of)
+    return totals.in_buckets(outside.database.url, season.key, of)
 
 
 def rule_of(season: Season, folder: Path | None = None) -> Rule:
@@ -76,6 +96,22 @@ def ledger_totals(outside: Outside, season: Season) -> Iterator[Any]:
     else:
         with totals.reader(outside.database.url, season.key) as own:
             yield own
+
+
+def live_rows(outside: Outside, season: Season) -> Iterator[pa.RecordBatch]:
+    """Yield the live board as it is now, page by page: a player who moves meanwhile is told as last seen."""
+    live = LiveBoard.of(outside.redis, season)
+    rows = iter({row.player_id: row for row in live.top(live.count())}.values())
+    while chunk := list(islice(rows, _ROWS)):
+        times = [None if row.reached_at is None else to_microseconds(row.reached_at) for row in chunk]
+        yield pa.record_batch(
+            [
+                pa.array([row.player_id for row in chunk], pa.binary()),
+                pa.array([int(row.points) for row in chunk], pa.int64()),
+                pa.array(times, pa.int64()).cast(pa.timestamp("us", tz="UTC")),
+            ],
+            names=list(COLUMNS),
+        )
 
 
 def players_in_ledger(outside: Outside, season: Season) -> int | None:
@@ -112,8 +148,3 @@ def _url(outside: Outside, board: str, ledger: OutsideLedger) -> str:
         return check_postgres(value)
     except ValueError as error:
         raise ConfigError(f"{place}: {name} {error}") from None
-
-
-def sealed_rows(outside: Outside, seal: Any) -> Any:
-    """Yield the sealed standings as record batches, each part compared with its seal."""
-    yield from read_parts_checked(outside.store, seal)

@@ -69,6 +69,14 @@ def write_report(outside: Outside, season: Season, found: Compared) -> Report:
     return Report(path, difference, content)
 
 
+def explained(outside: Outside, season: Season, drift: Sequence[Drift]) -> list[dict[str, Any]]:
+    """Return drifting players with their most likely causes, as a report's JSON has them, without writing one."""
+    explaining = _Explaining(outside, season)
+    explaining.look_up(drift)
+    binary = season.board.member == "binary"
+    return [form.player(explaining.finished(one), binary) for one in explaining.explained(drift)]
+
+
 def _put(outside: Outside, path: str, data: bytes) -> None:
     with suppress(ObjectExistsError):
         outside.store.put_new(path, data)

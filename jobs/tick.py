@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from jobs import identity, runner
+from jobs import identity, live_check, runner
 from jobs.closing import goes_on_by_hand
 from jobs.correcting import finish_all
 from jobs.delivering import deliver_owed
@@ -33,6 +33,7 @@ class Ticked:
     created: tuple[str, ...] = ()
     error: FinaleError | None = None
     busy: bool = False
+    drift: str = ""  #: what a check of a season that is being played found
     held: str = ""  #: why the season waits for a person, since an earlier run
 
     def to_json(self) -> dict[str, Any]:
@@ -47,6 +48,7 @@ class Ticked:
             "steps": list(self.steps),
             "created": list(self.created),
             "busy": self.busy,
+            "drift": self.drift or None,
             "held": self.held or None,
             "error": error,
             "exit_code": self.error.exit_code if self.error else 0,
@@ -108,7 +110,7 @@ def _owed(outside: Outside, name: str, who: str) -> list[Ticked]:
 
 def _told(found: list[Ticked]) -> list[Ticked]:
     """Return what somebody should hear of."""
-    return [one for one in found if one.steps or one.created or one.error or one.busy or one.held]
+    return [one for one in found if one.steps or one.created or one.error or one.busy or one.held or one.drift]
 
 
 def tick_returned(outside: Outside, now: datetime) -> list[Ticked]:
@@ -133,7 +135,8 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
         if season.state in (State.OPEN, State.CLOSING) and season.board.ledger == "own" and season.frozen_at is None:
             apply_pending(outside, season, identity.holder())
         if not is_due(season, now):
-            return Ticked(season.name)
+            checked = live_check.check_due(outside, season, now, who=who)
+            return Ticked(season.name, drift=checked.words if checked else "")
         if season.hold is not None:
             return Ticked(season.name, held=season.hold.reason)
         run = runner.run(outside, season, who=who, observer=observer)

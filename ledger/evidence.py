@@ -22,7 +22,7 @@ def matches(database: Database, season: Season, players: Sequence[bytes]) -> dic
     Each has ``match_id, points, played_at, recorded_at``, whether it is ``late`` and whether it was ``voided``.
     """
     found: dict[bytes, list[dict[str, Any]]] = {}
-    values = {**_season(database, season), "players": list(players), "limit": MATCHES}
+    values = {**of(database, season), "players": list(players), "limit": MATCHES}
     for row in database.rows("evidence.matches", values):
         found.setdefault(row.pop("player_id"), []).append(dict(row))
     return found
@@ -30,13 +30,15 @@ def matches(database: Database, season: Season, players: Sequence[bytes]) -> dic
 
 def active_since(database: Database, season: Season, since: datetime) -> int:
     """Return how many players of the season have a result recorded at ``since`` or later."""
-    row = database.row("evidence.active_since", {**_season(database, season), "since": since})
+    row = database.row("evidence.active_since", {**of(database, season), "since": since})
     assert row is not None
     return int(row["players"])
 
 
-def _season(database: Database, season: Season) -> dict[str, Any]:
+def of(database: Database, season: Season, **more: Any) -> dict[str, Any]:
+    """Return the values that say which results count for the season, and ``more``."""
     return {
+        **more,
         "key": season.key,
         "source_id": counting.source_id(database, season.board.source),
         "starts_at": season.bounds.starts_at,

@@ -16,6 +16,7 @@ from leaderboard.errors import AccessError, FinaleError, SeasonHeldError
 from leaderboard.season import Bounds
 from leaderboard.truth import OutsideLedger
 from ledger import stream
+from ledger.bucketed import Bucketed
 from ledger.database import Database
 from ledger.failures import REFUSED_FOR_NOW, where
 from ledger.stream import Stream
@@ -113,9 +114,29 @@ def reader(source: Source) -> Iterator[pa.RecordBatchReader]:
         yield pa.RecordBatchReader.from_batches(batches.schema, whole(source, batches))
 
 
+@contextmanager
+def in_buckets(source: Source, unit: tuple[int, int] | None) -> Iterator[Bucketed]:
+    """Yield the totals that the user's SQL gives to be asked for by buckets of players.
+
+    Rows that lack what is compared are looked for first, so that they are told as ``reader`` tells them.
+    """
+    query = checked(source)
+    with opened(source) as found:
+        needed = " or ".join(f"{name} is null" for name in _needed(source))
+        lacking = f"select player_id, points, reached_at from ({query}) as rows where {needed} limit 1"  # noqa: S608
+        with found.rows(lacking, source.settings) as faulty:
+            for _ in whole(source, faulty):
+                pass
+        yield Bucketed(found, query, source.settings, unit)
+
+
+def _needed(source: Source) -> tuple[str, ...]:
+    return ("player_id", "points", *(("reached_at",) if source.board.packed else ()))
+
+
 def whole(source: Source, batches: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """Yield the batches; raise OutsideLedgerError at the first row that lacks what is compared."""
-    needed = ("player_id", "points", *(("reached_at",) if source.board.packed else ()))
+    needed = _needed(source)
     with _theirs(source):
         for batch in batches:
             for name in needed:
@@ -207,7 +228,7 @@ def _theirs(source: Source) -> Iterator[None]:
 
 
 def _refused(source: Source, error: FinaleError) -> FinaleError:
-    sqlstate = getattr(error.__cause__, "sqlstate", None)
+    sqlstate = stream.sqlstate_of(error.__cause__)
     if sqlstate == "25006":
         return _fault(source, f"writes: {error.detail}", "a ledger is only read; give a SELECT without side effects")
     if sqlstate == "57014":

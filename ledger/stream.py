@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from adbc_driver_postgresql import StatementOptions, dbapi
 
 from leaderboard.errors import FinaleError, UnavailableError
 from ledger.database import conninfo
-from ledger.failures import refusal, where
+from ledger.failures import REFUSED_FOR_NOW, refusal, where
 
 #: How large a batch is, about; the driver's own choice is 16 MB.
 _BATCH_BYTES = 4_000_000
+_ERROR = re.compile(r"ERROR:\s+([^\n]*)")
+_WORDS = {"read-only transaction": "25006", "canceling statement": "57014", "terminating connection": "57P01"}
 _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 
@@ -72,14 +75,27 @@ def _translated(url: str) -> Iterator[None]:
 
 
 def _translation(url: str, error: Exception) -> FinaleError:
-    sqlstate = getattr(error, "sqlstate", None)
-    if sqlstate and (sqlstate == "57014" or not sqlstate.startswith(("08", "53", "57"))):
+    sqlstate = sqlstate_of(error)
+    if sqlstate and (sqlstate == "57014" or not sqlstate.startswith(REFUSED_FOR_NOW)):
         return refusal(where(url), sqlstate, _said(error))
     return UnavailableError(
         f"PostgreSQL at {where(url)} broke off while totals were read", hint="run the command again"
     )
 
 
-def _said(error: Exception) -> str:
+def sqlstate_of(error: BaseException | None) -> str:
+    """Return the server's error code; nothing where the server did not refuse but went away.
+
+    While rows are streamed the driver passes on the server's words alone.
+    """
+    if sqlstate := getattr(error, "sqlstate", None):
+        return str(sqlstate)
+    said = _said(error)
+    known = next((code for words, code in _WORDS.items() if words in said), "XX000")
+    return known if said else ""
+
+
+def _said(error: BaseException | None) -> str:
     """Return the server's own words, without the driver's before them or the statement after them."""
-    return str(error).splitlines()[0].rpartition("ERROR:")[2].strip()
+    found = _ERROR.search(str(error))
+    return found[1].strip() if found else ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ledger import stream
+from ledger.bucketed import Bucketed
 from ledger.database import Database
 
 #: The totals of one season, whose number is the setting ``finale.season_key``.
@@ -42,3 +43,10 @@ def reader(url: str, key: int) -> Iterator[pa.RecordBatchReader]:
     """
     with stream.opened(url) as opened, opened.rows(QUERY, {"season_key": str(key)}) as batches:
         yield batches
+
+
+@contextmanager
+def in_buckets(url: str, key: int, unit: tuple[int, int] | None) -> Iterator[Bucketed]:
+    """Yield the season's totals to be asked for by buckets of players; otherwise as ``reader``."""
+    with stream.opened(url) as opened:
+        yield Bucketed(opened, QUERY, {"season_key": str(key)}, unit)

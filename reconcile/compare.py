@@ -113,12 +113,12 @@ class _Side:
     def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
-                narrow = _narrow(batch)
-                ids, points, _ = narrow.columns
-                self.rows += narrow.num_rows
+                rows = narrow(batch)
+                ids, points, _ = rows.columns
+                self.rows += rows.num_rows
                 self.null_ids += ids.null_count
                 self.points += exact_sum((points.fill_null(0) if points.null_count else points).to_numpy())
-                yield narrow
+                yield rows
         except FinaleError as error:
             self.failures.append(error)
             raise
@@ -143,7 +143,7 @@ def compared(
     """
     rule = rule or Rule()
     mine, theirs = _Side(), _Side()
-    with duckdb.connect(config=_settings(rule)) as connection:
+    with duckdb.connect(config=settings_of(rule)) as connection:
         connection.register("standings", mine.reader(standings))
         connection.register("totals", theirs.reader(totals))
         unit = rule.unit or Unit(0, 1)
@@ -171,7 +171,8 @@ def _no_room(rule: Rule, error: Exception) -> UnavailableError:
     )
 
 
-def _settings(rule: Rule) -> dict[str, Any]:
+def settings_of(rule: Rule) -> dict[str, Any]:
+    """Return the settings of a DuckDB that keeps to the rule's memory and folder."""
     spills = {"temp_directory": str(rule.folder)} if rule.folder else {"temp_directory": ""}
     return {"memory_limit": rule.memory, "threads": 2, "preserve_insertion_order": False, **spills}
 
@@ -207,7 +208,8 @@ def _examples(connection: duckdb.DuckDBPyConnection, limit: int) -> list[Drift]:
     return [Drift(row[0], None if row[1] is None else bytes(row[1]), *row[2:]) for row in rows]
 
 
-def _narrow(batch: pa.RecordBatch) -> pa.RecordBatch:
+def narrow(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the three columns that are compared: bytes, int64 and microseconds."""
     columns = [
         batch.column("player_id").cast(pa.binary()),
         batch.column("points"),

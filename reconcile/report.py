@@ -61,7 +61,7 @@ def to_json(head: Head, players: Sequence[Explained], *, binary: bool) -> dict[s
         "shared": [one.to_json() for one in head.shared],
         "looked_up": head.looked_up,
         "files": list(head.files),
-        "players": [_player(one, binary) for one in players],
+        "players": [player(one, binary) for one in players],
     }
 
 
@@ -70,7 +70,8 @@ def encoded(report: dict[str, Any]) -> bytes:
     return f"{json.dumps(report, indent=2, sort_keys=True, ensure_ascii=False)}\n".encode()
 
 
-def _player(one: Explained, binary: bool) -> dict[str, Any]:
+def player(one: Explained, binary: bool) -> dict[str, Any]:
+    """Return one drifting player as plain JSON values."""
     drift = one.drift
     return {
         "player_id": name(drift, binary),

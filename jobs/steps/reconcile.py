@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from shlex import quote
 
 from archive.seal import StandingFacts
@@ -16,6 +17,7 @@ from leaderboard.season import Season
 from leaderboard.states import State, Step
 from ledger import acceptance, journal
 from ledger.acceptance import Acceptance
+from ledger.recount import recount
 from reconcile.compare import Compared
 from reconcile.drift import Comparison
 from reconcile.verdict import Allowed, Decision, decide
@@ -51,7 +53,8 @@ class Reconcile:
         if facts.ledger == "none":
             return Done({"ledger": "none"}, "the board declares no ledger; the seal says so")
         season = work.season
-        rows = reconciling.staged_rows(work.outside.store, season, facts.snapshot, reconciling.COLUMNS)
+        rows = partial(reconciling.staged_rows, work.outside.store, season, facts.snapshot, reconciling.COLUMNS)
+        _check_totals(work, facts)
         with reconciling.compared_with_ledger(work.outside, season, rows) as found:
             counts = found.counts
             _check_read(season, facts.snapshot, counts)
@@ -66,6 +69,20 @@ class Reconcile:
                 case Decision.REPAIR:
                     return _repair(work, found, report)
         raise _drifted(work, counts, report, verdict.why)
+
+
+def _check_totals(work: Acting, facts: Facts) -> None:
+    """Count the totals anew, if the board asks for it; raise SeasonHeldError where the results do not make them."""
+    season = work.season
+    if facts.ledger != "own" or not season.board.reconcile.deep:
+        return
+    found = recount(work.outside.database, season)
+    if found.broken:
+        raise SeasonHeldError(
+            f"{season.name}: {found.broken:,} totals of the ledger are not what its results make, so nobody is paid",
+            detail="; ".join(str(one) for one in found.examples[:5]),
+            hint=f"see: finale reconcile {season.board.name} {season.id} --deep; then correct the ledger",
+        )
 
 
 def _repaired(entries: list[journal.Entry]) -> int:

@@ -1,0 +1,195 @@
+"""The contestants of bench.reconcile, each run as ``python -m bench.reconcilers NAME DATA``, and their data."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+
+from archive.fetch import fetch_part, open_part
+from archive.parts import Part, PartWriter, standings_schema
+from archive.store import open_store
+from leaderboard.codec import to_microseconds
+from ledger import totals
+from ledger.database import Database, conninfo
+from reconcile.buckets import compared_by_buckets
+from reconcile.compare import Rule, Unit, compared
+
+KEY = 1
+START = datetime(2026, 1, 1, tzinfo=UTC)
+UNIT = Unit(to_microseconds(START), 60_000_000)
+_BATCH = 200_000
+_QUERY = f"select player_id, points, reached_at from finale.player_total where season_id = {KEY}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Where the data are, and how many players were made to differ."""
+
+    url: str
+    folder: str
+    parts: list[dict[str, Any]]
+    drift: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def prepare(database: Database, folder: Path, players: int, share: float) -> Prepared:
+    """Fill the ledger, write the standings as parts, and the same standings as a table for reladiff."""
+    step = round(1 / share) if share else players + 1
+    database.run(
+        b"insert into finale.player_total (season_id, player_id, points, reached_at, matches, version)"
+        b" select %(key)s, ('p' || lpad(n::text, 9, '0'))::bytea, (n * 7919) %% 100000,"
+        b" %(start)s::timestamptz + make_interval(mins => ((n * 104729) %% 40000)::int), 1, 1"
+        b" from generate_series(0, %(players)s - 1) n",
+        {"key": KEY, "start": START, "players": players},
+    )
+    database.run(
+        b"create table public.standing as select player_id,"
+        b" points + (substr(convert_from(player_id, 'UTF8'), 2)::bigint %% %(step)s = 0)::int as points, reached_at"
+        b" from finale.player_total",
+        {"step": step},
+    )
+    database.run(b"alter table public.standing add primary key (player_id)")
+    database.run(b"vacuum analyze finale.player_total")
+    database.run(b"vacuum analyze public.standing")
+    store = open_store((folder / "store").as_uri(), {})
+    (folder / "store").mkdir()
+    writer = PartWriter(standings_schema())
+    parts = []
+    for start in range(0, players, _BATCH):
+        for part, data in writer.add(_standings(np.arange(start, min(start + _BATCH, players)), step)):
+            store.put_new(f"staging/b/s/one/{part.name}", data)
+            parts.append(part.to_json())
+    for part, data in writer.finish():
+        store.put_new(f"staging/b/s/one/{part.name}", data)
+        parts.append(part.to_json())
+    return Prepared(database.url, str(folder), parts, -(-players // step) if share else 0)
+
+
+def _standings(numbers: Any, step: int) -> pa.RecordBatch:
+    """Return rows in no order of the ids, as those of a board are not."""
+    shuffled = np.random.default_rng(int(numbers[0])).permutation(numbers)
+    points = (shuffled * 7919) % 100_000 + (shuffled % step == 0)
+    minutes = (shuffled * 104_729) % 40_000
+    times = to_microseconds(START) + minutes * 60_000_000
+    return pa.record_batch(
+        [
+            pa.array(shuffled + 1),
+            pa.array(shuffled + 1),
+            pa.array([f"p{number:09d}" for number in shuffled.tolist()]),
+            pa.array(points),
+            pa.array(times).cast(pa.timestamp("us", tz="UTC")),
+            pa.array(points.astype(np.float64) * 2**24),
+        ],
+        schema=standings_schema(),
+    )
+
+
+def _rows(made: Prepared) -> Iterator[pa.RecordBatch]:
+    store = open_store((Path(made.folder) / "store").as_uri(), {})
+    for value in made.parts:
+        part = Part.from_json(value)
+        file = open_part(part.name, part, fetch_part(store, "staging/b/s/one", part))
+        yield from file.iter_batches(columns=["player_id", "points", "reached_at"])
+
+
+def floor(made: Prepared) -> int:
+    """Drain the totals by COPY."""
+    settings = conninfo(made.url, connect_timeout=10, statement_timeout=0)
+    statement = f"copy ({_QUERY}) to stdout (format binary)".encode()
+    with psycopg.connect(settings) as connection, connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for _ in copy:
+            pass
+    return -1
+
+
+def finale(made: Prepared) -> int:
+    """Compare as the reconcile step does."""
+    folder = Path(made.folder) / "work"
+    folder.mkdir(exist_ok=True)
+    with totals.reader(made.url, KEY) as reader, compared(_rows(made), reader, Rule(UNIT, folder=folder)) as found:
+        return found.counts.drift
+
+
+def buckets(made: Prepared) -> int:
+    """Compare counts and checksums of buckets first."""
+    folder = Path(made.folder) / "work"
+    folder.mkdir(exist_ok=True)
+    with (
+        totals.in_buckets(made.url, KEY, (UNIT.epoch, UNIT.size)) as ledger,
+        compared_by_buckets(lambda: _rows(made), ledger, Rule(UNIT, folder=folder)) as found,
+    ):
+        return found.counts.drift
+
+
+def pandas(made: Prepared) -> int:
+    """Both sides into data frames, merged on the player, as it is usually done."""
+    import pandas as pd
+
+    with psycopg.connect(conninfo(made.url, connect_timeout=10, statement_timeout=0)) as connection:
+        rows = connection.execute(_QUERY.encode(), binary=True).fetchall()
+    ledger = pd.DataFrame(rows, columns=["player_id", "points", "reached_at"])
+    ledger["player_id"] = ledger["player_id"].map(lambda value: bytes(value).decode())
+    standings = pa.Table.from_batches(list(_rows(made))).to_pandas()
+    merged = standings.merge(ledger, on="player_id", how="outer", indicator=True, suffixes=("", "_ledger"))
+    differs = (
+        (merged["_merge"] != "both")
+        | (merged["points"] != merged["points_ledger"])
+        | (merged["reached_at"] != merged["reached_at_ledger"])
+    )
+    return int(differs.sum())
+
+
+def reladiff(made: Prepared) -> int:
+    """Two tables of the same server, by checksums of key ranges."""
+    from reladiff import connect_to_table, diff_tables
+
+    parts = psycopg.conninfo.conninfo_to_dict(made.url)
+    url = {
+        "driver": "postgresql",
+        **{name: parts[name] for name in ("host", "port", "user", "dbname") if name in parts},
+    }
+    with psycopg.connect(made.url, autocommit=True) as connection:
+        connection.execute("drop view if exists public.of_ledger, public.of_redis")
+        for view, table in (
+            ("of_ledger", f"finale.player_total where season_id = {KEY}"),
+            ("of_redis", "public.standing"),
+        ):
+            connection.execute(
+                f"create view public.{view} as select convert_from(player_id, 'UTF8') as player_id, points, reached_at"
+                f" from {table}".encode()
+            )
+    one, other = (
+        connect_to_table(url, view, "player_id", extra_columns=("points", "reached_at"))
+        for view in ("of_ledger", "of_redis")
+    )
+    return len({row[1][0] for row in diff_tables(one, other)})
+
+
+CONTESTANTS = {one.__name__: one for one in (floor, finale, buckets, pandas, reladiff)}
+
+
+def main() -> None:
+    """Run one contestant and tell its seconds, peak memory in bytes and the differences that it found."""
+    made = Prepared(**json.loads(sys.argv[2]))
+    begun = time.perf_counter()
+    drift = CONTESTANTS[sys.argv[1]](made)
+    seconds = time.perf_counter() - begun
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps({"seconds": seconds, "memory": memory, "drift": drift}))
+
+
+if __name__ == "__main__":
+    main()

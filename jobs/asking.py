@@ -1,0 +1,187 @@
+"""A season compared because somebody asks, whatever its state, and put right because somebody decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from archive.fetch import load_seal, read_parts_checked
+from archive.seal import StandingFacts
+from jobs import live_check, reconciling, repairing, reporting, runner
+from jobs.wiring import Outside
+from leaderboard.errors import WrongStateError
+from leaderboard.season import Season
+from leaderboard.states import State, Step, reached
+from ledger import journal
+from ledger.recount import Recount, recount
+from reconcile.drift import IN_WORDS, Drift
+from reconcile.report import lines
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a comparison found, and of what it was: ``sealed``, ``staged`` or ``live`` standings."""
+
+    of: str
+    counts: Mapping[str, int]
+    drift: int
+    remedy: str
+    report: str = ""
+    shared: Sequence[str] = ()
+    rows: Sequence[tuple[Any, ...]] = ()
+    recounted: Recount | None = None
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.drift) or bool(self.recounted and self.recounted.broken)
+
+    @property
+    def words(self) -> str:
+        """What differs, in a line."""
+        told = [f"Redis and the ledger differ in {self.drift:,} players"] if self.drift else []
+        if self.recounted and self.recounted.broken:
+            named = "; ".join(str(one) for one in self.recounted.examples[:5])
+            told.append(f"{self.recounted.broken:,} totals of the ledger are not what its results make: {named}")
+        return "; ".join(told)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        found: dict[str, Any] = {"compared": self.of, **self.counts, "drift": self.drift, "report": self.report or None}
+        found |= {"shared": list(self.shared), "players": self.content.get("players", [])}
+        if self.recounted is not None:
+            found["broken_totals"] = self.recounted.broken
+            found["broken_examples"] = [str(one) for one in self.recounted.examples]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What a repair by hand wrote."""
+
+    season: Season
+    players: int
+
+    @property
+    def words(self) -> str:
+        name = f"{self.season.board.name} {self.season.id}"
+        follows = f"; then: finale season release {name}" if self.season.hold else ""
+        return f"{self.players:,} players now have in Redis what the ledger has{follows}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {"board": self.season.board.name, "season": self.season.id, "repaired": self.players}
+
+
+def ask(outside: Outside, season: Season, *, live: bool = False, deep: bool = False) -> Asked:
+    """Compare every player of the season with its ledger and return what was found; Redis and ledger stay as they are.
+
+    Compared are the sealed standings, else the staged, else (or with ``live``) the live key as it is now. ``deep``
+    counts the totals anew from the results too. Raises WrongStateError where there is no ledger, or nothing to compare.
+    """
+    if season.board.ledger == "none":
+        raise WrongStateError(
+            f"board {season.board.name} declares no ledger, so there is nothing to compare {season.name} with",
+            hint="its seal says so; declare one with ledger = { sql = … }",
+        )
+    if deep and season.board.ledger != "own":
+        raise WrongStateError(
+            f"the ledger of board {season.board.name} is not Finale's, which has no results to count anew",
+            hint="ask without --deep",
+        )
+    recounted = recount(outside.database, season) if deep else None
+    if not live and reached(season.state, State.SEALED):
+        rows = partial(read_parts_checked, outside.store, load_seal(outside.store, season.board.name, season.id))
+        return _compared(outside, season, "sealed", rows, recounted)
+    if not live and reached(season.state, State.SNAPSHOTTED):
+        facts = StandingFacts.from_json(journal.results(outside.database, season.key)[Step.SNAPSHOT]["facts"])
+        rows = partial(reconciling.staged_rows, outside.store, season, facts, reconciling.COLUMNS)
+        return _compared(outside, season, "staged", rows, recounted)
+    if season.board.ledger != "own":
+        return _compared(outside, season, "live", partial(reconciling.live_rows, outside, season), recounted)
+    return _live(outside, season, recounted)
+
+
+def _compared(outside: Outside, season: Season, of: str, rows: Any, recounted: Recount | None) -> Asked:
+    with reconciling.compared_with_ledger(outside, season, rows) as found:
+        counts = found.counts.to_json()
+        kept = {name: counts[name] for name in ("equal", "tolerated", *IN_WORDS)}
+        if not found.counts.drift:
+            return Asked(of, kept, 0, "", recounted=recounted)
+        report = reporting.write_report(outside, season, found)
+    return Asked(
+        of,
+        kept,
+        counts["drift"],
+        _remedy(season),
+        f"{outside.store.url}/{report.path}",
+        report.shared,
+        lines(report.content, reporting.SHOWN),
+        recounted,
+        report.content,
+    )
+
+
+def _live(outside: Outside, season: Season, recounted: Recount | None) -> Asked:
+    found = live_check.whole(outside, season)
+    counts = {"players": found.players, "lagging": found.lagging}
+    counts |= {kind: sum(one.kind == kind for one in found.drift) for kind in IN_WORDS}
+    explained = reporting.explained(outside, season, list(found.drift[: reporting.SHOWN]))
+    return Asked(
+        "live",
+        counts,
+        len(found.drift),
+        _remedy(season) if found.drift else "",
+        rows=lines({"players": explained}, reporting.SHOWN),
+        recounted=recounted,
+        content={"players": explained},
+    )
+
+
+def _remedy(season: Season) -> str:
+    name = f"{season.board.name} {season.id}"
+    if season.board.ledger != "own" or season.adopted:
+        return "correct the key, or the ledger, where it is written"
+    if reached(season.state, State.SEALED):
+        return "what a sealed season paid wrongly is settled by a correction"
+    return f"finale reconcile {name} --repair writes the ledger's truth to Redis"
+
+
+def ids(season: Season, named: Sequence[str]) -> list[bytes]:
+    """Return players named on the command line as bytes. Raises InputError for one that is no id."""
+    from jobs.commands.common import player_id
+
+    return [player_id(one, binary=season.board.member == "binary") for one in named]
+
+
+def repair(outside: Outside, season: Season, named: Sequence[bytes], *, who: str, because: str) -> Repaired:
+    """Write the ledger's truth to Redis for exactly the named players, or for all that drift, and note it.
+
+    It takes the season's lease, so nobody else acts on the season meanwhile. Raises WrongStateError after the seal and
+    for a ledger or key that is not Finale's, LeaseHeldError, LeaseLostError.
+    """
+    repairing.check_repairable(season)
+    with runner.leased(outside, season, who) as (lease, _):
+        drift: Sequence[Drift] = ()
+        players = list(named)
+        if not players:
+            drift = live_check.whole(outside, season).drift
+            players = [one.player_id for one in drift if one.player_id is not None]
+        if players:
+            repairing.repair(outside, season, lease, players)
+            journal.write(
+                outside.database,
+                season.key,
+                "repaired by hand",
+                who=who,
+                fence=lease.fence,
+                detail={
+                    "because": because,
+                    "players": len(players),
+                    "named": [one.decode(errors="backslashreplace") for one in players[:20]],
+                    **({"drift": [str(one) for one in drift[:20]]} if drift else {}),
+                },
+            )
+    return Repaired(season, len(players))

@@ -1,0 +1,43 @@
+-- name: find
+select checked_at, watermark, ledger_cursor, redis_cursor, redis_key, server, rounds, found
+from finale.live_check where season_id = %(key)s;
+
+-- name: clock
+-- Whatever is recorded by a transaction that has not committed yet was recorded after that began.
+select clock_timestamp() as now, least(clock_timestamp(), (
+    select min(xact_start) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+)) as horizon;
+
+-- name: active
+select distinct r.player_id
+from finale.match_result r
+where r.source_id = %(source_id)s and r.recorded_at >= %(since)s
+  and r.played_at >= %(starts_at)s and r.played_at < %(ends_at)s
+  and finale.matches_filter(r.attributes, %(wanted)s)
+order by r.player_id;
+
+-- name: slice
+select player_id from finale.player_total
+where season_id = %(key)s and (%(cursor)s::bytea is null or player_id > %(cursor)s)
+order by player_id limit %(limit)s;
+
+-- name: held
+select n.player_id, t.points, t.reached_at, t.version, p.version is not null as pending
+from unnest(%(players)s::bytea[]) with ordinality as n (player_id, at)
+left join finale.player_total t on t.season_id = %(key)s and t.player_id = n.player_id
+left join finale.pending p
+  on p.season_id = %(key)s and p.bucket = finale.bucket_of(n.player_id) and p.player_id = n.player_id
+order by n.at;
+
+-- name: record
+insert into finale.live_check as c
+    (season_id, checked_at, watermark, ledger_cursor, redis_cursor, redis_key, server, rounds, found)
+values (%(key)s, %(checked_at)s, %(watermark)s, %(ledger_cursor)s, %(redis_cursor)s, %(redis_key)s, %(server)s,
+        %(rounds)s, %(found)s)
+on conflict (season_id) do update
+set checked_at = excluded.checked_at, watermark = excluded.watermark, ledger_cursor = excluded.ledger_cursor,
+    redis_cursor = excluded.redis_cursor, redis_key = excluded.redis_key, server = excluded.server,
+    rounds = excluded.rounds, found = excluded.found
+-- Who was overtaken by another check of the same season records nothing.
+where c.checked_at is not distinct from %(seen)s
+returning season_id;

@@ -1,0 +1,45 @@
+"""Scores of many players at once, and who is on a board, a slice at a time: what a check of a live board reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from redis import Redis
+
+from live.nodes import serving
+from live.scripts import send
+from live.translate import translated
+
+
+def scores_of(client: Redis, keys: Sequence[str], members: Sequence[bytes]) -> list[tuple[float, ...]]:
+    """Return the scores of each member in any of a board's sorted sets: none, one, or two while a player moves.
+
+    One command a key. Raises UnavailableError, AccessError, or WrongTypeError for a key that is no sorted set.
+    """
+    found: list[tuple[float, ...]] = [()] * len(members)
+    for key in keys if members else ():
+        with translated(client, {key: "zset"}):
+            replies = send(client, "ZMSCORE", key, *members)
+        for at, score in enumerate(replies):
+            if score is not None:
+                found[at] = (*found[at], float(score) + 0.0)
+    return found
+
+
+def scan(client: Redis, key: str, cursor: str, count: int) -> tuple[str, list[bytes]]:
+    """Return where to go on, and about ``count`` members of a sorted set; the cursor is ``0`` at both ends.
+
+    Whoever is there from the first call to the last is among them, perhaps twice. A cursor means something only to the
+    server that gave it, see :func:`server_of`.
+    """
+    with translated(client, {key: "zset"}):
+        # The client makes pairs of member and score of the reply.
+        following, pairs = send(serving(client, key), "ZSCAN", key, cursor, "COUNT", count)
+    return following.decode() if isinstance(following, bytes) else str(following), [member for member, _ in pairs]
+
+
+def server_of(client: Redis, key: str) -> str:
+    """Return what names the server that serves ``key`` since it was started."""
+    node = serving(client, key)
+    with translated(node, {}):
+        return str(node.info("server")["run_id"])

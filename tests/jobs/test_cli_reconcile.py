@@ -1,0 +1,139 @@
+"""finale reconcile, on live, staged and sealed standings; repair by hand; totals counted anew; checks of every tick."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.support.cli import World, finale
+
+KEY = "leaderboard:cup:one"
+NOW = datetime.now(UTC).replace(microsecond=0)
+OPEN = f"{{ id = 'one', starts_at = {NOW - timedelta(days=9):%Y-%m-%dT%H:%M:%SZ}, ends_at = 2090-01-01T00:00:00Z }}"
+OVER = "{ id = 'one', starts_at = 2026-01-01T00:00:00Z, ends_at = 2026-02-01T00:00:00Z }"
+PLAYERS = 120
+
+
+def play(world: World, *keys: str, over: bool = False) -> None:
+    """Play a season, running or over; each player has two results."""
+    lines = ("[board.cup]", 'ties = "shared"', f"calendar = {{ seasons = [{OVER if over else OPEN}] }}", *keys, "")
+    world.configure("\n".join(lines))
+    at = "2026-01-02T00:00:00Z" if over else f"{NOW - timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
+    world.played("cup", *(f"m{turn},p{number:03d},{number},{at}" for turn in (1, 2) for number in range(PLAYERS)))
+    if not over:
+        finale("tick").ok()
+
+
+def test_live_drift_is_told_apart_from_lag(world: World) -> None:
+    """A player whose total is still to be written lags; one missing, changed or nobody's drifts; exit code 18."""
+    play(world)
+    assert finale("reconcile", "cup", "one", "--json").ok().json["drift"] == 0
+    world.redis.zrem(KEY, "p010", "p011")
+    world.sql(
+        "insert into finale.pending select season_id, finale.bucket_of(player_id), player_id, version"
+        " from finale.player_total where player_id = 'p011'"
+    )
+    world.redis.zincrby(KEY, 20, "p020")
+    world.redis.zadd(KEY, {"intruder": 3})
+    answer = finale("reconcile", "cup", "one", "--json").refused(18, "differ in 3 players", "--repair")
+    found = answer.json
+    assert (found["compared"], found["lagging"]) == ("live", 1)
+    assert (found["only_redis"], found["only_ledger"], found["points_differ"]) == (1, 1, 1)
+    assert {one["player_id"]: one["cause"] for one in found["players"]} == {
+        "p010": "never applied",
+        "p020": "applied twice",
+        "intruder": "written by someone else",
+    }
+
+
+def test_repair_writes_exactly_the_named_players(world: World) -> None:
+    """--player names them; the others stay as they are; the journal has who, why and whom."""
+    play(world)
+    world.redis.zadd(KEY, {"p001": 999, "p002": 999, "intruder": 3})
+    finale("reconcile", "cup", "one", "--repair", "--player", "p001").refused(4, "needs the name")
+    finale("reconcile", "cup", "one", "--repair", "--player", "p001", "--player", "intruder", "--as", "ana").ok()
+    assert world.redis.zmscore(KEY, ["p001", "p002", "intruder"]) == [2.0, 999.0, None]
+    (event,) = [entry for entry in world.journal("cup", "one") if entry[0] == "repaired by hand"]
+    assert event[1] == "ana" and event[2]["named"] == ["p001", "intruder"]
+    done = finale("reconcile", "cup", "one", "--repair", "--as", "ana", "--json").ok().json
+    assert done["repaired"] == 1 and world.redis.zscore(KEY, "p002") == 4.0
+    finale("reconcile", "cup", "one", "--player", "p001").refused(4, "--repair")
+
+
+def test_i4_repair_by_hand_lets_a_held_season_close(world: World) -> None:
+    """Held, repaired with the command that the hold names, released, closed; after the seal nothing is repaired."""
+    play(world, "reconcile = { repair = 0 }", over=True)
+    finale("close", "cup", "one", "--until", "freeze").ok()
+    world.redis.zincrby(KEY, 5, "p007")
+    finale("close", "cup", "one").refused(22, "finale reconcile cup one --repair")
+    finale("reconcile", "cup", "one", "--json").refused(18, "differ in 1 players")
+    finale("reconcile", "cup", "one", "--repair", "--because", "foreign writer", "--as", "ana").ok()
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+    assert finale("reconcile", "cup", "one", "--json").ok().json["compared"] == "sealed"
+    finale("reconcile", "cup", "one", "--repair", "--as", "ana").refused(23, "as it was sealed")
+
+
+def test_deep_finds_a_total_that_vouches_for_itself(world: World) -> None:
+    """--deep: Redis and the total agree, the results say otherwise: named with both numbers; at the close it holds."""
+    play(world, "reconcile = { deep = true }", over=True)
+    finale("reconcile", "cup", "one", "--deep").ok()
+    finale("close", "cup", "one", "--until", "freeze").ok()
+    world.sql("update finale.player_total set points = 900 where player_id = 'p030'")
+    world.redis.zadd(KEY, {"p030": 900})
+    assert finale("reconcile", "cup", "one").code == 0
+    finale("reconcile", "cup", "one", "--deep").refused(18, "1 totals", "p030: total 900, results 60")
+    finale("close", "cup", "one").refused(22, "p030: total 900, results 60", "nobody is paid")
+    world.sql("update finale.player_total set points = 60 where player_id = 'p030'")
+    world.redis.zadd(KEY, {"p030": 60})
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+
+
+@pytest.mark.parametrize("live", ["report", "repair", "off"])
+def test_every_tick_checks_open_seasons(world: World, live: str) -> None:
+    """Players active lately and a slice of all: drift is told once and stands in the journal, or is put right."""
+    play(world, f'reconcile = {{ live = "{live}", every = "10s", repair = 5 }}')
+    world.redis.zincrby(KEY, 5, "p007")
+    world.redis.zadd(KEY, {"intruder": 3})
+    world.sql("update finale.live_check set checked_at = checked_at - interval '1 minute'")
+    out = finale("tick").ok().out
+    events = [detail for event, _, detail in world.journal("cup", "one") if event == "drift"]
+    if live == "off":
+        assert not events and "drift" not in out
+        return
+    assert events[0]["drift"] == 2 and events[0]["repaired"] == (live == "repair")
+    assert world.redis.zscore(KEY, "p007") == (19.0 if live == "report" else 14.0)
+    world.sql("update finale.live_check set checked_at = checked_at - interval '1 minute'")
+    finale("tick").ok()
+    assert len([event for event, _, _ in world.journal("cup", "one") if event == "drift"]) == 1
+
+
+@pytest.mark.parametrize("compare", ["rows", "buckets"])
+@pytest.mark.parametrize("ties", ['"shared"', '{ by = "first_to_reach", unit = "minute" }'])
+def test_a_ledger_of_the_users_own(world: World, compare: str, ties: str) -> None:
+    """A whole season on the user's SQL, by rows and by buckets: drift holds it, bad SQL too, and then it closes."""
+    sql = (
+        "select who as player_id, sum(n) as points, max(at) as reached_at from game where at < %(ends_at)s group by who"
+    )
+    world.configure(
+        f'[board.cup]\nties = {ties}\ncalendar = {{ seasons = [{OVER}] }}\nledger = {{ sql = "{sql}" }}\n'
+        f'reconcile = {{ compare = "{compare}" }}\n'
+    )
+    world.sql("create table game (who text, n bigint, at timestamptz)")
+    for name, points in (("ann", 5), ("bob", 7), ("cid", -3 if "shared" in ties else 3)):
+        world.sql("insert into game values (%s, %s, '2026-01-01T00:10:30Z')", name, points)
+        score = points if "shared" in ties else points * 2**24 + 2**24 - 1 - 10
+        world.redis.zadd(KEY, {name: score})
+    world.redis.zincrby(KEY, 1 if "shared" in ties else 2**24, "bob")
+    finale("close", "cup", "one", "--as", "ana").refused(22, "differ in 1 players", "bob: Redis 8, ledger 7")
+    world.sql("update game set n = 8 where who = 'bob'")
+    world.sql("insert into game values ('dan', null, '2026-01-01T00:10:30Z')")
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").refused(22, "player dan a points that is null")
+    world.sql("delete from game where who = 'dan'")
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+    assert finale("reconcile", "cup", "one", "--json").ok().json["equal"] == 3
+    finale("reconcile", "cup", "one", "--repair", "--as", "ana").refused(23, "no ledger of Finale's")
