@@ -11,8 +11,8 @@ from archive.objects import ObjectMissingError
 from jobs.wiring import Outside
 from leaderboard.errors import InputError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
-from leaderboard.states import State, reached
-from ledger import acceptance, seasons
+from leaderboard.states import State, Step, reached
+from ledger import acceptance, journal, seasons
 
 _NAME = re.compile(r"(?:.*/)?(drift-[0-9a-f]{16})\.json|([0-9a-f]{16})[0-9a-f]{0,48}")
 
@@ -40,7 +40,7 @@ def release(
     """
     check_releasable(season, again=again, accept=accept)
     if accept is None:
-        again = again or season.state is State.SNAPSHOTTED
+        again = again or _held_by_comparison(outside, season)
         seasons.release(outside.database, season, who=who, because=because, snapshot_again=again)
         return
     if not because.strip():
@@ -78,6 +78,14 @@ def check_releasable(season: Season, *, again: bool, accept: str | None = None) 
             f"{season.name} is {season.state}{', on hold' if season.hold else ''}: no difference holds it",
             hint=f"see: finale season show {season.board.name} {season.id}",
         )
+
+
+def _held_by_comparison(outside: Outside, season: Season) -> bool:
+    """Return whether it is the comparison with the ledger that holds the season, and not a person."""
+    if season.state is not State.SNAPSHOTTED:
+        return False
+    held = [entry for entry in journal.entries(outside.database, season.key) if entry.event == "held"]
+    return bool(held) and held[-1].step == Step.RECONCILE
 
 
 def _report(outside: Outside, season: Season, named: str) -> Accepted:
