@@ -56,7 +56,7 @@ def _run(name: str, made: Prepared) -> dict[str, float]:
     words = [sys.executable, "-m", "bench.reconcilers", name, json.dumps(made.to_json())]
     said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
     if said.returncode:
-        raise SystemExit(f"{name} ended with {said.returncode}")
+        raise SystemExit(f"{name} ended with {said.returncode}; leave it out with --only")
     told: dict[str, float] = json.loads(said.stdout.splitlines()[-1])
     if told["drift"] not in (made.drift, -1):
         raise SystemExit(f"{name} found {told['drift']} differences, planted were {made.drift}")

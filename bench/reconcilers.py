@@ -57,8 +57,8 @@ def prepare(database: Database, folder: Path, players: int, share: float) -> Pre
     )
     database.run(
         b"create table public.standing as select player_id,"
-        b" points + (substr(convert_from(player_id, 'UTF8'), 2)::bigint %% %(step)s = 0)::int as points, reached_at"
-        b" from finale.player_total",
+        b" points + (substr(convert_from(player_id, 'UTF8'), 2)::bigint %% %(step)s = %(step)s - 1)::int as points,"
+        b" reached_at from finale.player_total",
         {"step": step},
     )
     database.run(b"alter table public.standing add primary key (player_id)")
@@ -75,13 +75,13 @@ def prepare(database: Database, folder: Path, players: int, share: float) -> Pre
     for part, data in writer.finish():
         store.put_new(f"staging/b/s/one/{part.name}", data)
         parts.append(part.to_json())
-    return Prepared(database.url, str(folder), parts, -(-players // step) if share else 0)
+    return Prepared(database.url, str(folder), parts, players // step)
 
 
 def _standings(numbers: Any, step: int) -> pa.RecordBatch:
     """Return rows in no order of the ids, as those of a board are not."""
     shuffled = np.random.default_rng(int(numbers[0])).permutation(numbers)
-    points = (shuffled * 7919) % 100_000 + (shuffled % step == 0)
+    points = (shuffled * 7919) % 100_000 + (shuffled % step == step - 1)
     minutes = (shuffled * 104_729) % 40_000
     times = to_microseconds(START) + minutes * 60_000_000
     return pa.record_batch(
@@ -154,7 +154,11 @@ def pandas(made: Prepared) -> int:
 
 def reladiff(made: Prepared) -> int:
     """Two tables of the same server, by checksums of key ranges."""
-    from reladiff import connect_to_table, diff_tables
+    try:
+        import psycopg2  # noqa: F401 - reladiff's own driver, which the extra does not bring
+        from reladiff import connect_to_table, diff_tables
+    except ImportError as error:
+        raise SystemExit(f"reladiff needs {error.name}: pip install psycopg2-binary") from None
 
     parts = psycopg.conninfo.conninfo_to_dict(made.url)
     url = {
