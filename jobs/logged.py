@@ -19,6 +19,7 @@ class Logged:
     def __init__(self) -> None:
         self._log = log()
         self._last_pause = ""
+        self._last: dict[str, str] = {}
 
     def started(self, season: Season, step: Step) -> None:
         self._log.info("step.started", season=season.name, step=str(step))
@@ -44,12 +45,19 @@ class Logged:
         for one in found:
             if one.created:
                 self._log.info("season.created", board=one.name, seasons=list(one.created))
-            if one.busy:
+            if one.busy and self._is_news(one.name, "busy"):
                 self._log.info("season.busy", season=one.name)
-            if one.held:
+            if one.held and self._is_news(one.name, one.held):
                 self._log.warning("season.held", season=one.name, reason=one.held)
+            if one.steps:
+                self._last.pop(one.name, None)
             if one.error:
                 self._log.error("tick.failed", name=one.name, **_told(one.error))
+
+    def _is_news(self, name: str, told: str) -> bool:
+        """Return whether this was not the last thing told of a season: each round finds it as the one before did."""
+        before, self._last[name] = self._last.get(name), told
+        return before != told
 
     def round_failed(self, error: FinaleError) -> None:
         self._log.error("round.failed", **_told(error))

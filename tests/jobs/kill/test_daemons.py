@@ -76,7 +76,7 @@ def test_one_daemon_runs_a_season_and_ends_when_told(whole: Whole) -> None:
         said = _ended_by_sigterm(daemon)
         assert not _unlike(world, whole)
     events = [json.loads(line)["event"] for line in said.splitlines()]
-    assert (events[0], events[-2:]) == ("run.started", ["run.stopping", "run.stopped"])
+    assert (events[0], events[-1]) == ("run.started", "run.stopped") and "run.stopping" in events
     assert events.count("step.done") == len(Step)
 
 
