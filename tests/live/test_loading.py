@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 
@@ -31,6 +31,7 @@ def columns(rows: dict[bytes, int]) -> tuple[memoryview, Any]:
     return encode(pa.array(list(rows), pa.binary()), np.array(list(rows.values()), dtype=np.float64))
 
 
+@settings(deadline=None)
 @given(
     rows=st.dictionaries(
         st.one_of(st.binary(max_size=12), st.just(b"x" * 70_000)), st.integers(-(2**53) + 1, 2**53 - 1), min_size=1
