@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from archive.sealed_corrections import CHANGED, CorrectionFacts
 from archive.sealed_grants import FactFile
 from jobs import recomputing, runner
 from jobs.delivering import delivery_of
+from jobs.facts import collect
 from jobs.recomputing import Basis
 from jobs.sealed import committed
 from jobs.steps.seal import commit, put, sweep_own
@@ -37,19 +39,25 @@ from leaderboard.season import Season
 from leaderboard.states import State, reached
 from ledger import corrections, journal, outbox, pausing, seals, seasons
 from rewards.corrections import Change, correction_schema
+from rewards.facts import Facts, needed
 from rewards.table import RewardTable
 
 _SHOWN = 20  # rows that a preview shows
+_BY = "correction"  # how the source of an exclusion by a correction begins
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be put right, why, and in whose name. ``changed`` are players' right points after voided matches."""
+    """What is to be put right, why, and in whose name. ``changed`` are players' right points after voided matches.
+
+    ``folder`` is where files that ``table`` names are looked up.
+    """
 
     because: str
     who: str
     exclude: tuple[bytes, ...] = ()
     table: RewardTable | None = None
+    folder: Path = Path()
     changed: pa.Table | None = None
 
 
@@ -123,7 +131,11 @@ def basis_for(outside: Outside, season: Season, so_far: Sealed, request: Request
     before = recomputing.basis_of(outside.store, so_far.corrections[-1] if so_far.corrections else so_far.grants)
     binary = season.board.member == "binary"
     added: dict[str, tuple[FactFile, bytes]] = {}
-    facts, changed, told = before.facts, before.changed, f"correction {so_far.number}"
+    changed, told = before.changed, f"{_BY} {so_far.number}"
+    table = request.table or before.table
+    facts = before.facts
+    if request.table is not None:
+        facts, added = _collected(outside, season, before, request)
     if request.exclude:
         facts = facts.excluding(request.exclude, request.because, told, binary=binary)
         excluded = facts.get("excluded")
@@ -132,10 +144,54 @@ def basis_for(outside: Outside, season: Season, so_far: Sealed, request: Request
     if request.changed is not None:
         changed = _merged(changed, request.changed)
         added[CHANGED] = encode_facts(CHANGED, changed, f"{told}: voided matches")
-    table = request.table or before.table
     facts.check(table)
-    files = (*(file for file in before.files if file.kind not in added), *(file for file, _ in added.values()))
+    kept = (*facts.tables, CHANGED)
+    files = (
+        *(file for file in before.files if file.kind in kept and file.kind not in added),
+        *(file for file, _ in added.values()),
+    )
     return Basis(table, facts, changed, files), [data for _, data in added.values()]
+
+
+def _collected(
+    outside: Outside, season: Season, before: Basis, request: Request
+) -> tuple[Facts, dict[str, tuple[FactFile, bytes]]]:
+    """Return the facts of another table, and the files of those that are new.
+
+    What it asks for as the table before did stays as it was sealed; anything else is looked up now. Players whom
+    earlier corrections have excluded stay excluded.
+    """
+    table = request.table
+    assert table is not None
+    same = {
+        kind
+        for kind in needed(table)
+        if kind in before.facts.tables and _asks(table, kind) == _asks(before.table, kind)
+    }
+    tables = {kind: before.facts.tables[kind] for kind in same}
+    added: dict[str, tuple[FactFile, bytes]] = {}
+    if set(needed(table)) - same:
+        found = collect(outside, season, table, request.folder)
+        added = {file.kind: (file, data) for file, data in found.files if file.kind not in same}
+        tables |= {kind: found.facts.tables[kind] for kind in added}
+    excluded = before.facts.get("excluded")
+    if excluded is not None and "excluded" not in same:
+        by_hand = excluded.filter(pc.starts_with(excluded["source"], _BY))
+        known = tables.get("excluded")
+        if known is not None:
+            more = pc.invert(pc.is_in(by_hand["player_id"], value_set=known["player_id"].combine_chunks()))
+            by_hand = pa.concat_tables([known, by_hand.filter(more)])
+        if by_hand.num_rows:
+            tables["excluded"] = by_hand
+            added["excluded"] = encode_facts("excluded", by_hand, _BY)
+    return Facts(tables), added
+
+
+def _asks(table: RewardTable, kind: str) -> Any:
+    """Return the part of a table that a kind of fact follows from."""
+    if kind == "previous":
+        return {rule.previous for rule in table.rule}
+    return {"excluded": table.exclude, "leagues": table.leagues}.get(kind, table.eligible)
 
 
 def _merged(before: pa.Table | None, now: pa.Table) -> pa.Table:

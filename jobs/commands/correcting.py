@@ -106,7 +106,8 @@ def _request(
         except UnicodeDecodeError:
             raise InputError(f"{table} is no UTF-8 text") from None
     changed = late_voids(outside, season) if voided else None
-    return Request(because, who, tuple(dict.fromkeys(players)), parsed, changed)
+    folder = table.parent if table is not None else Path()
+    return Request(because, who, tuple(dict.fromkeys(players)), parsed, folder, changed)
 
 
 def _players(value: str, binary: bool) -> list[bytes]:

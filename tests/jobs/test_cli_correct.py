@@ -179,3 +179,38 @@ def test_i5_corrections_go_the_way_of_the_grants(world: World, tmp_path: Path, m
             ("grants", 0, 0),
             ("correction 1", 0, 0),
         ]
+
+
+def test_another_table_may_ask_for_other_facts(closed: World) -> None:
+    """They are looked up now and sealed; players excluded by earlier corrections stay out; the audit agrees."""
+    finale(*CORRECT, "--exclude", "a").ok()
+    (closed.folder / "banned.csv").write_text("player_id,reason\nd,bought points\n")
+    (closed.folder / "strict.toml").write_text(
+        TABLE.replace("version = 1", 'version = 1\nexclude = [{ file = "banned.csv" }]')
+    )
+    finale(*CORRECT, "--table", str(closed.folder / "strict.toml")).ok()
+    assert net(closed) == of_archive(closed) == paid("bcef")
+    (closed.folder / "plain.toml").write_text(TABLE)
+    finale(*CORRECT, "--table", str(closed.folder / "plain.toml")).ok()
+    assert net(closed) == of_archive(closed) == paid("bcdef")
+    told = finale("audit", closed.store.as_uri(), "cup", "s1", "--json").ok().json
+    assert told["ok"] and told["last"]["number"] == 5
+
+
+def test_ids_that_are_bytes(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a binary board ids are hex wherever a person or a receiver meets them, through all of it."""
+    monkeypatch.setenv("GAME_SECRET", SECRET)
+    with receiver(tmp_path) as found:
+        deliver = (
+            f'member = "binary"\ndeliver = {{ to = "webhook", url = "{found.url}", secret_env = "GAME_SECRET" }}\n'
+        )
+        config = BOARD.replace("[board.cup]\n", f'[board.cup]\nledger = "none"\nties = "shared"\n{deliver}')
+        world.configure(config, cup=TABLE)
+        world.redis.zadd("leaderboard:cup:s1", {bytes([255, number]): number for number in range(1, 7)})
+        finale("close", "cup", "s1", "--as", "ops").ok()
+        finale(*CORRECT, "--exclude", "ff06").ok()
+        assert found.balances()["ff05", "title.first"] == 1 and found.balances()["ff06", "title.first"] == 0
+        page = finale("why", "cup", "s1", "ff04").ok().out
+        assert "ff04 in cup/s1" in page and "Just above: ff05" in page and "1 more points" in page
+        finale("audit", world.store.as_uri(), "cup", "s1").ok()
+        finale(*CORRECT, "--exclude", "zz").refused(4, "is not hex")
