@@ -10,9 +10,10 @@ from archive.catalog import Sealed
 from archive.lookup import history
 from archive.positions import Positions
 from archive.seal import Seal, sha256
-from jobs import correcting, recomputing
+from jobs import recomputing
 from jobs import standings as read
-from jobs.correcting import Sealed as SealedSeason
+from jobs.correction_basis import Sealed as SealedSeason
+from jobs.correction_basis import sealed as sealed_so_far
 from jobs.neighbours import because
 from jobs.recomputing import Basis
 from jobs.sealed import committed
@@ -145,7 +146,7 @@ def _rewards(outside: Outside, season: Season, player_id: bytes, standing: Stand
     """Return the rules with their outcomes, grants and corrections with their delivery, and what moved the player."""
     nothing: dict[str, Any] = {"corrected": None, "excluded": None, "moved": None, "rules": [], "grants": []}
     try:
-        so_far = correcting.sealed(outside, season)
+        so_far = sealed_so_far(outside, season)
     except WrongStateError:
         return nothing
     basis = recomputing.basis_of(outside.store, so_far.corrections[-1] if so_far.corrections else so_far.grants)

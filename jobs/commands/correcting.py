@@ -13,7 +13,8 @@ from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
-    from jobs.correcting import Preview, Request
+    from jobs.correcting import Preview
+    from jobs.correction_basis import Request
     from jobs.wiring import Outside
     from leaderboard.season import Season
 
@@ -94,7 +95,8 @@ def correct(
 def _request(
     outside: Outside, season: Season, exclude: list[str], table: Path | None, voided: bool, because: str, who: str
 ) -> Request:
-    from jobs.correcting import Request, late_voids
+    from jobs.correcting import late_voids
+    from jobs.correction_basis import Request
     from rewards.table import parse_table
 
     binary = season.board.member == "binary"
