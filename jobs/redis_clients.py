@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
@@ -39,6 +40,22 @@ def redis_client(url: str, timeout: timedelta) -> redis.Redis:
         return _cluster(url, options)
     client: redis.Redis = redis.Redis.from_url(url, **options, retry=_once())
     return client
+
+
+@contextmanager
+def opened(url: str, timeout: timedelta) -> Iterator[redis.Redis]:
+    """Yield a client as :func:`redis_client` returns it, and close all its connections afterwards.
+
+    Those to the Sentinels too, which redis-py leaves to whoever named them.
+    """
+    client = redis_client(url, timeout)
+    try:
+        yield client
+    finally:
+        client.close()
+        sentinel: Any = getattr(getattr(client, "connection_pool", None), "sentinel_manager", None)
+        if sentinel is not None:
+            sentinel.close()
 
 
 def connector(client: redis.Redis, key: str) -> Callable[[], ProofConnection]:

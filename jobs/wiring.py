@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from redis import Redis
@@ -13,7 +13,7 @@ from archive.proof import ProofConnection
 from archive.store import open_store
 from config.settings import Runner, Settings
 from jobs.endpoints import endpoints, ledger_database
-from jobs.redis_clients import connector, redis_client
+from jobs.redis_clients import connector, opened
 from jobs.working import Working
 from leaderboard.board import Board
 from ledger.database import Database
@@ -58,6 +58,6 @@ def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]
         urls = stack.enter_context(endpoints(settings, environ))
         database = stack.enter_context(ledger_database(settings, urls.postgres))
         timeout = settings.runner.redis_timeout
-        client = stack.enter_context(closing(redis_client(urls.redis, timeout)))
-        replica = stack.enter_context(closing(redis_client(urls.replica, timeout))) if urls.replica else None
+        client = stack.enter_context(opened(urls.redis, timeout))
+        replica = stack.enter_context(opened(urls.replica, timeout)) if urls.replica else None
         yield Outside(settings, database, client, open_store(urls.store, environ), replica=replica, environ=environ)

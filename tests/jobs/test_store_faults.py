@@ -70,12 +70,21 @@ def rows_of(world: World) -> dict[str, float]:
     return {row["player_id"]: row["points"] for row in found}
 
 
-def calls_of_a_season(world: World, patch: pytest.MonkeyPatch) -> list[str]:
+@pytest.fixture(scope="module")
+def known() -> list[str]:
+    """The calls of an undisturbed season, once the first test has listened to one."""
+    return []
+
+
+def calls_of_a_season(known: list[str], world: World, patch: pytest.MonkeyPatch) -> list[str]:
     """Return what an undisturbed close and clean asks of the store."""
+    if known:
+        return known
     opened = through(patch, "")
     finale("close", "cup", "one").ok()
     assert world.state("cup", "one") == "cleaned"
-    return opened[0].calls
+    known += opened[0].calls
+    return known
 
 
 def applies(letter: str, call: str) -> bool:
@@ -130,11 +139,11 @@ def season_anew(world: World) -> None:
 
 @pytest.mark.parametrize("letter", LETTERS)
 def test_i1_i2_i8_a_store_that_answers_badly_at_some_calls(
-    cup: World, monkeypatch: pytest.MonkeyPatch, letter: str
+    known: list[str], cup: World, monkeypatch: pytest.MonkeyPatch, letter: str
 ) -> None:
-    """I1, I2, I8: at two calls of a season."""
-    calls = calls_of_a_season(cup, monkeypatch)
-    for number in tried(calls, letter, 2):
+    """I1, I2, I8: at one call of a season."""
+    calls = calls_of_a_season(known, cup, monkeypatch)
+    for number in tried(calls, letter, 1):
         season_anew(cup)
         strike(cup, monkeypatch, letter, number)
 
@@ -143,10 +152,10 @@ def test_i1_i2_i8_a_store_that_answers_badly_at_some_calls(
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("letter", LETTERS)
 def test_i1_i2_i8_a_store_that_answers_badly_at_any_call(
-    cup: World, monkeypatch: pytest.MonkeyPatch, letter: str
+    known: list[str], cup: World, monkeypatch: pytest.MonkeyPatch, letter: str
 ) -> None:
     """I1, I2, I8: at every call of a season."""
-    calls = calls_of_a_season(cup, monkeypatch)
+    calls = calls_of_a_season(known, cup, monkeypatch)
     for number in tried(calls, letter, None):
         season_anew(cup)
         strike(cup, monkeypatch, letter, number)
