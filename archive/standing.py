@@ -15,6 +15,7 @@ from archive.seal import KeyFacts, StandingFacts
 from leaderboard.board import Board
 from leaderboard.codec import codec_for
 from leaderboard.errors import InputError, SeasonHeldError
+from leaderboard.names import in_one_line
 from leaderboard.ranking import Ranker
 from leaderboard.season import Bounds
 from leaderboard.sums import exact_sum
@@ -117,7 +118,7 @@ class Standing:
         return True
 
     def _place(self, block: Block, at: int) -> str:
-        member = block.page.members[at].as_py().decode(errors="backslashreplace")
+        member = in_one_line(block.page.members[at].as_py())
         position, score = self._ranker.rows + at + 1, float(block.page.scores[at])
         return f"{self._keys[int(block.origins[at])]}: member '{member}' at position {position:,} (score {score!r})"
 

@@ -1,4 +1,4 @@
-"""The alphabet of board and season names, which become Redis keys, paths and partition values."""
+"""The alphabet of board and season names, which become keys, paths and partition values; and members as shown."""
 
 from __future__ import annotations
 
@@ -27,3 +27,9 @@ def check_name(value: str, what: str) -> str:
     if value in RESERVED:
         raise ConfigError(f"{value!r} cannot name a {what}: readers of the archive would take it for something else")
     return value
+
+
+def in_one_line(member: bytes) -> str:
+    """Return a member as an error or a log line shows it: bytes that are no text, and line breaks, as escapes."""
+    text = member.decode(errors="backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -108,14 +108,14 @@ def test_secrets_may_stand_in_files(tmp_path):
         ({"FINALE_REDIS": f"redis://:{SECRET}@h", "FINALE_REDIS_FILE": "{tmp}/empty"}, ["both set"]),
         ({"FINALE_REDIS": f"redis://:{SECRET}@h"}, ["together", "FINALE_POSTGRES"]),
         ({"FINALE_POSTGRES": f"postgresql://u:{SECRET}@h/d"}, ["together", "FINALE_REDIS"]),
-        ({"FINALE_REDIS": f"redis+sentinel://:{SECRET}@h"}, ["FINALE_REDIS", "redis+sentinel:// yet"]),
-        ({"FINALE_REDIS": f"redis+cluster://:{SECRET}@h"}, ["FINALE_REDIS", "redis+cluster:// yet"]),
+        ({"FINALE_REDIS": f"redis+sentinel://:{SECRET}@h"}, ["FINALE_REDIS", "must name the service"]),
+        ({"FINALE_REDIS": f"redis+cluster://:{SECRET}@h/0/more"}, ["FINALE_REDIS"]),
         ({"FINALE_REDIS": f"http://:{SECRET}@h"}, ["http:// is not spoken"]),
         ({"FINALE_REDIS": f"redis://:{SECRET}#@h"}, ["percent-encode"]),
         ({"FINALE_REDIS": f"redis://:{SECRET}/@h:1"}, ["percent-encode"]),
         ({"FINALE_REDIS": f"{SECRET}"}, ["must be a URL like redis://"]),
         ({"FINALE_POSTGRES": f"mysql://u:{SECRET}@h/d"}, ["mysql:// is not spoken", "postgresql://"]),
-        ({"FINALE_STORE": "gs://bucket"}, ["gs:// yet"]),
+        ({"FINALE_STORE": "gs://"}, ["FINALE_STORE", "gs://"]),
         ({"FINALE_STORE": f"s3://key:{SECRET}@bucket"}, ["credentials"]),
     ],
 )
@@ -241,7 +241,7 @@ def test_reward_table_faults_name_their_file(tmp_path):
     """The faults of several tables come together, each with file, place and reason; a missing file is one."""
     text = "".join(f'[board.{name}]\nrewards = "{name}.toml"\n{WEEKLY}' for name in ("good", "bad", "gone"))
     message = refused(write(tmp_path, text, good=TABLE, bad=TABLE.replace("gems = 1", "gems = 0")))
-    assert f"{tmp_path / 'bad.toml'}: rule 1 ('all'), line 2, grant: gems = 0" in message
+    assert f"{tmp_path / 'bad.toml'}: rule 1 ('all'), line 5, grant: gems = 0" in message
     assert "board.gone.rewards = 'gone.toml' cannot be read" in message
     assert "good.toml" not in message
 

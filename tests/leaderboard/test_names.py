@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderboard.errors import ConfigError
-from leaderboard.names import RESERVED, check_name
+from leaderboard.names import RESERVED, check_name, in_one_line
 
 
 @pytest.mark.parametrize("name", ["a", "goals", "s2026", "s2026q4", "s20261204", "eu-west_1", "a" * 63])
@@ -46,3 +46,13 @@ def test_c30_whatever_is_let_in_is_one_harmless_path_element(text):
     assert text[0].isalpha()
     assert text == text.lower()
     assert not set(text) - set("abcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+@given(st.binary(max_size=20))
+def test_any_member_is_shown_in_one_line(member):
+    """Whatever bytes a member has, an error that names it stays one line, and text stays as it is."""
+    shown = in_one_line(member)
+    assert shown.isprintable()
+    if member.isascii() and member.decode().isprintable():
+        assert shown == member.decode()
+    assert in_one_line(b"a\r\n\x00\xff") == r"a\r\n\x00\xff"
