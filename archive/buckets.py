@@ -152,7 +152,9 @@ def remedy(cloud: Cloud, text: str, status: str, code: str) -> str:
     found = {
         f"create the {cloud.bucket}, or mend [servers] store": code in _NO_BUCKET,
         f"no credentials were found: set {cloud.credentials}": _asked_for_a_role(text),
-        f"look at {cloud.credentials}, and at what they may do with this {cloud.bucket}": status in ("401", "403"),
+        f"look at {cloud.credentials}, and at what they may do with this {cloud.bucket}": (
+            status in ("401", "403") or code == "AccessDenied"
+        ),
         f"the {cloud.bucket} is in another region: set {cloud.place}": (
             status in _REDIRECTS or code == "AuthorizationHeaderMalformed"
         ),

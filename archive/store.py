@@ -155,8 +155,9 @@ def _status(error: Exception) -> str:
 
 
 def _code(error: Exception) -> str:
-    match = re.search(r"<Code>(\w{1,64})</Code>", str(error))
-    return match.group(1) if match else ""
+    # The second is what is told of one object of several that were to be deleted.
+    match = re.search(r"<Code>(\w{1,64})</Code>|\(code: (\w{1,64})\)", str(error))
+    return match.group(1) or match.group(2) if match else ""
 
 
 def _brief(error: Exception) -> str:

@@ -20,6 +20,7 @@ from jobs.commands import (
     common,
     configuration,
     demo,
+    doctor,
     ledger,
     levers,
     rebuild,
@@ -45,6 +46,7 @@ app.command()(servers.up)
 app.command()(servers.down)
 app.command()(servers.status)
 app.command()(demo.demo)
+app.command()(doctor.doctor)
 app.command()(configuration.calendar)
 app.command()(running.run)
 app.command()(running.metrics)

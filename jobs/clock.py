@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from jobs.wiring import Outside
@@ -10,8 +11,13 @@ from leaderboard.errors import ClockError
 
 def skew(outside: Outside) -> timedelta:
     """Return how far this machine's clock is ahead of PostgreSQL's, at least: the way there and back is allowed for."""
+    return offset(outside.database.now)
+
+
+def offset(ask: Callable[[], datetime]) -> timedelta:
+    """Return how far this machine's clock is ahead of the one that ``ask`` tells, at least; otherwise as ``skew``."""
     before = datetime.now(UTC)
-    decides = outside.database.now()
+    decides = ask()
     after = datetime.now(UTC)
     if before <= decides <= after:
         return timedelta(0)

@@ -89,6 +89,12 @@ class DriftError(FinaleError):
     exit_code = 18
 
 
+class DoctorError(FinaleError):
+    """A check of ``finale doctor`` failed; the report says which, and the remedy."""
+
+    exit_code = 18
+
+
 class LeaseHeldError(FinaleError):
     """Another runner holds the season."""
 

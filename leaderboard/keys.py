@@ -152,6 +152,12 @@ def building_keys(key: str, fence: int) -> tuple[str, str, str]:
     return _beside(key, one), _beside(key, f"{one}:bands"), _beside(key, f"{one}:old")
 
 
+def canary_keys(key: str) -> tuple[str, str, str, str]:
+    """Return private names beside ``key``, in the same slot, on which ``finale doctor`` tries what it may do."""
+    one, two, three, four = (_beside(key, f"canary:{number}") for number in range(4))
+    return one, two, three, four
+
+
 def _beside(key: str, what: str) -> str:
     tagged = key if hashed_part(key) != key else f"{{{key}}}"
     helper = f"{tagged}:finale:{what}"

@@ -73,6 +73,11 @@ class Database:
         """Whether the connection stands and is in no transaction."""
         return not self._connection.closed and self._depth == 0
 
+    @property
+    def told_pid(self) -> int:
+        """The server process that was named at login; a pooler names one of its own making."""
+        return self._connection.info.backend_pid
+
     def cut(self) -> None:
         """Break the connection off from any thread: whoever waits for an answer on it gets UnavailableError at once."""
         with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self._connection.fileno())) as line:
