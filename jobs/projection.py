@@ -1,4 +1,4 @@
-"""Brings Redis up to the ledger's totals: pending players, bucket by bucket, each batch under the bucket's fence."""
+"""Brings Redis up to the ledger's totals: pending players of many buckets at once, each under its bucket's fence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from jobs import identity
 from jobs.spreading import Spread
 from jobs.wiring import Outside
-from leaderboard.errors import FinaleError, LeaseLostError, WrongStateError
+from leaderboard.errors import FinaleError, WrongStateError
 from leaderboard.marks import Mark, has_lost
 from leaderboard.season import Season
 from ledger import pending, seasons
@@ -18,10 +18,10 @@ from ledger.leases import Lease
 from ledger.pending import BucketLease
 from live import apply
 from live.counts import recount
-from live.errors import FencedError, LostWritesError
+from live.errors import FencedError
 from live.keyspace import kinds
 
-BATCH = 2_000
+BATCH = 20_000  #: totals written between two looks at the ledger
 _ROUNDS = 100
 
 #: How far each shard has got with each bucket, by bucket and shard.
@@ -91,8 +91,7 @@ def _apply_pending(outside: Outside, season: Season, holder: str, *, force: bool
             spread = Spread(outside, _as_cut_now(outside, season), targets)
             marks, lost = agree(outside, season, leases)
             done += Applied(lost_buckets=lost)
-            for lease in leases:
-                done += _write_bucket(outside, spread, lease, marks)
+            done += _write(outside, spread, leases, marks)
         except FencedError:
             continue  # taken over before it began: look again what is left
         except BaseException:
@@ -126,8 +125,7 @@ def written_keys(outside: Outside, season: Season) -> tuple[str, ...]:
 def give_back(outside: Outside, leases: Sequence[BucketLease]) -> None:
     """Let the next applier have the buckets at once; what this one may have sent is shut out by the next fence."""
     with suppress(FinaleError):
-        for lease in leases:
-            pending.release(outside.database, lease)
+        pending.release(outside.database, leases)
 
 
 def claim_beside(outside: Outside, season: Season, leases: Sequence[BucketLease]) -> Marks:
@@ -181,28 +179,25 @@ def buckets_behind(outside: Outside, season: Season) -> list[int]:
     return sorted(behind)
 
 
-def _write_bucket(outside: Outside, spread: Spread, lease: BucketLease, marks: Marks) -> Applied:
-    """Write what is pending of the bucket; stop quietly if it is taken over, the other one goes on."""
+def _write(outside: Outside, spread: Spread, leases: Sequence[BucketLease], marks: Marks) -> Applied:
+    """Write what is pending of the buckets; one that is taken over is left quietly, the other applier goes on."""
     done = Applied()
-    mine = {shard: mark for (bucket, shard), mark in marks.items() if bucket == lease.bucket}
-    season = spread.season
-    try:
-        held = True
-        while totals := pending.read(outside.database, lease, BATCH):
-            written = spread.write(lease.bucket, lease.fence, mine, totals)
-            mine |= written
-            done += Applied(players=len(totals))
-            # The last batch is noted and the bucket released in one; what has come since is the next applier's.
-            ends = len(totals) < BATCH
-            length = timedelta(0) if ends else outside.runner.lease
-            pending.record(outside.database, lease, written, totals, length)
-            if ends:
-                break
-        else:
-            held = pending.release(outside.database, lease)
-    except (LeaseLostError, LostWritesError):
-        held = False
-    if not held:
-        for key in season.own_keys:
-            apply.withdraw(outside.redis, key, lease.bucket, lease.fence)
+    held = {lease.bucket: lease for lease in leases}
+    fences = {lease.bucket: lease.fence for lease in leases}
+    ends = False
+    while held and not ends:
+        totals = pending.read(outside.database, list(held.values()), BATCH)
+        written = spread.write(fences, marks, totals)
+        marks = written.marks
+        kept = [lease for lease in held.values() if lease.bucket not in written.refused]
+        applied = [total for total in totals if total.bucket not in written.refused]
+        # The last batches are noted and the buckets released in one; what has come since is the next applier's.
+        ends = len(totals) < BATCH
+        length = timedelta(0) if ends else outside.runner.lease
+        still = pending.record(outside.database, kept, written.new, applied, length) if kept else set()
+        done += Applied(players=len(applied))
+        for bucket in held.keys() - still:
+            for key in spread.season.own_keys:
+                apply.withdraw(outside.redis, key, bucket, fences[bucket])
+        held = {bucket: held[bucket] for bucket in still}
     return done

@@ -1,4 +1,4 @@
-"""Writes one batch of totals to the live keys they belong to: one sorted set, or the shards of a board.
+"""Writes totals of some buckets to the live keys they belong to: one sorted set, or the shards of a board.
 
 Where shards are bands of score, a player who has changed bands is added to the new one before she is removed from the
 others, so that she is never missing; the addition is marked, so that readers know which of two is the newer.
@@ -6,19 +6,42 @@ others, so that she is never missing; the addition is marked, so that readers kn
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import count
+from itertools import count, groupby
 
 import numpy as np
 
 from jobs.wiring import Outside
 from leaderboard.codec import Codec, codec_for, to_microseconds
+from leaderboard.errors import FinaleError
 from leaderboard.marks import Mark
 from leaderboard.season import Season
 from ledger.pending import PendingTotal
 from live import apply, moving
+from live.errors import FencedError, LostWritesError
+
+Row = tuple[PendingTotal, float]
+_Part = tuple[Sequence[Row], Sequence[PendingTotal]]
+_AT_ONCE = 2_000  #: rows of a script: some milliseconds in which the server serves nobody else
+
+
+@dataclass
+class Written:
+    """How far each shard has got with each bucket, ``new`` since then, and the buckets that were ``refused``."""
+
+    marks: dict[tuple[int, int], Mark]
+    new: dict[tuple[int, int], Mark] = field(default_factory=dict)
+    refused: set[int] = field(default_factory=set)
+
+    def note(self, bucket: int, shard: int, found: Mark | FinaleError) -> None:
+        """Note what became of a batch."""
+        if isinstance(found, Mark):
+            self.marks[bucket, shard] = self.new[bucket, shard] = found
+        else:
+            self.refused.add(bucket)
 
 
 @dataclass(frozen=True)
@@ -36,32 +59,80 @@ class Spread:
         return codec_for(self.season.board, self.season.bounds)
 
     def write(
-        self, bucket: int, fence: int, marks: Mapping[int, Mark], totals: Sequence[PendingTotal]
-    ) -> dict[int, Mark]:
-        """Write the bucket's totals as the next batch of every shard that they touch; return how far those have got.
+        self, fences: Mapping[int, int], marks: Mapping[tuple[int, int], Mark], totals: Sequence[PendingTotal]
+    ) -> Written:
+        """Write the totals of the buckets that ``fences`` has, as the next batches of every shard that they touch.
 
-        ``marks`` says how far each shard has got before. Raises what ``live.apply.apply`` raises; some shards may then
+        ``marks`` says how far each shard has got with each bucket before. Of a bucket that was refused some shards may
         have their part, which is harmless: the same totals are written again.
         """
+        written = Written(dict(marks))
         present = [total for total in totals if total.points is not None and total.reached_at is not None]
-        members = [total.player_id for total in present]
-        removed = [total.player_id for total in totals if total.points is None]
-        scores = self._scores(present)
-        batch = _Batch(self, bucket, fence, dict(marks))
+        rows = [*zip(present, self._scores(present), strict=True)]
+        gone = [total for total in totals if total.points is None]
+        if self.season.board.layout.cuts:
+            for bucket in sorted({total.bucket for total in totals}):
+                self._move(bucket, fences[bucket], rows, gone, written)
+        else:
+            for shard, (here, gone_here) in self._parts(rows, gone).items():
+                self._spread(shard, fences, here, gone_here, written)
+        return written
+
+    def _parts(self, rows: Sequence[Row], gone: Sequence[PendingTotal]) -> Mapping[int, _Part]:
         if not self.season.sharded:
-            batch.apply(0, members, scores, removed)
-            return batch.written
+            return {0: (rows, gone)}
         layout = self.season.board.layout
-        shards = layout.shards(members, np.array(scores)).tolist()
+        found: dict[int, tuple[list[Row], list[PendingTotal]]] = defaultdict(lambda: ([], []))
+        shards = layout.shards([total.player_id for total, _ in rows], np.array([score for _, score in rows])).tolist()
+        for row, shard in zip(rows, shards, strict=True):
+            found[shard][0].append(row)
+        for total in gone:
+            found[layout.of_player(total.player_id)][1].append(total)
+        return found
+
+    def _spread(
+        self, shard: int, fences: Mapping[int, int], rows: Sequence[Row], gone: Sequence[PendingTotal], written: Written
+    ) -> None:
+        """Write one shard's part, many buckets a call, none of which is refused yet."""
+        waiting = [*rows, *((total, None) for total in gone)]
+        waiting.sort(key=lambda row: row[0].bucket)
+        for at in range(0, len(waiting), _AT_ONCE):
+            batches = [
+                _batch(bucket, fences[bucket], written.marks[bucket, shard].number + 1, list(rows))
+                for bucket, rows in groupby(waiting[at : at + _AT_ONCE], key=lambda row: row[0].bucket)
+                if bucket not in written.refused
+            ]
+            if batches:
+                found = apply.apply_all(
+                    self.outside.redis,
+                    self.targets[shard],
+                    batches,
+                    beside=self.season.own_keys[shard],
+                    bands=self.bands,
+                )
+                for batch, mark in zip(batches, found, strict=True):
+                    written.note(batch.bucket, shard, mark)
+
+    def _move(
+        self, bucket: int, fence: int, rows: Sequence[Row], gone: Sequence[PendingTotal], written: Written
+    ) -> None:
+        """Write the part of one bucket to bands of score."""
+        mine = [row for row in rows if row[0].bucket == bucket]
+        members, scores = [total.player_id for total, _ in mine], [score for _, score in mine]
+        removed = [total.player_id for total in gone if total.bucket == bucket]
+        shards = self.season.board.layout.shards(members, np.array(scores)).tolist()
         parts = {shard: [at for at, found in enumerate(shards) if found == shard] for shard in range(len(self.targets))}
-        if layout.cuts:
-            batch.move(parts, members, scores, removed)
-            return batch.written
-        for shard, rows in parts.items():
-            gone = [member for member in removed if layout.of_player(member) == shard]
-            if rows or gone:
-                batch.apply(shard, [members[at] for at in rows], [scores[at] for at in rows], gone)
-        return batch.written
+        moves = _Moves(self, bucket, fence, written)
+        try:
+            moves.run(parts, members, scores, removed)
+        except (FencedError, LostWritesError):
+            written.refused.add(bucket)
+
+    @cached_property
+    def bands(self) -> str:
+        """The text of the board's scale of score bands; empty where it has none."""
+        scale = self.season.board.scale
+        return scale.text if scale else ""
 
     def _scores(self, totals: Sequence[PendingTotal]) -> list[float]:
         points = np.array([total.points for total in totals], dtype=np.int64)
@@ -70,15 +141,20 @@ class Spread:
         return scores
 
 
+def _batch(bucket: int, fence: int, number: int, rows: Sequence[tuple[PendingTotal, float | None]]) -> apply.Batch:
+    kept = [(total.player_id, score) for total, score in rows if score is not None]
+    removed = [total.player_id for total, score in rows if score is None]
+    return apply.Batch(bucket, fence, number, [member for member, _ in kept], [score for _, score in kept], removed)
+
+
 @dataclass
-class _Batch:
-    """One batch under way: what each shard was given of it."""
+class _Moves:
+    """One bucket's players on their way between bands."""
 
     spread: Spread
     bucket: int
     fence: int
-    marks: dict[int, Mark]
-    written: dict[int, Mark] = field(default_factory=dict)
+    written: Written
 
     def apply(
         self,
@@ -88,23 +164,23 @@ class _Batch:
         removed: Sequence[bytes],
         moving: str = "",
     ) -> None:
-        """Give the shard the next part of the batch."""
-        scale = self.spread.season.board.scale
-        self.marks[shard] = self.written[shard] = apply.apply(
+        """Give the shard the next part of the bucket. Raises what ``live.apply.apply`` raises."""
+        mark = apply.apply(
             self.spread.outside.redis,
             self.spread.targets[shard],
             bucket=self.bucket,
             fence=self.fence,
-            number=self.marks[shard].number + 1,
+            number=self.written.marks[self.bucket, shard].number + 1,
             members=members,
             scores=scores,
             removed=removed,
             beside=self.spread.season.own_keys[shard],
             moving=moving,
-            bands=scale.text if scale else "",
+            bands=self.spread.bands,
         )
+        self.written.note(self.bucket, shard, mark)
 
-    def move(
+    def run(
         self,
         parts: Mapping[int, Sequence[int]],
         members: Sequence[bytes],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from leaderboard.errors import LeaseLostError
 from leaderboard.marks import Mark
@@ -29,10 +30,10 @@ class BucketLease:
     fence: int
 
 
-@dataclass(frozen=True, slots=True)
-class PendingTotal:
+class PendingTotal(NamedTuple):
     """A player whose total is to be written; ``points`` is None for one who has no match left."""
 
+    bucket: int
     player_id: bytes
     version: int
     points: int | None
@@ -66,42 +67,34 @@ def holders(database: Database, key: int) -> list[str]:
     return [row["holder"] for row in database.rows("pending.holders", {"key": key})]
 
 
-def read(database: Database, lease: BucketLease, limit: int) -> list[PendingTotal]:
-    """Return up to ``limit`` pending players of the bucket, with their totals as they are now.
+def read(database: Database, leases: Sequence[BucketLease], limit: int) -> list[PendingTotal]:
+    """Return up to ``limit`` pending players of the buckets, bucket by bucket, with their totals as they are now.
 
-    Nothing if the bucket was taken over or the season sealed. Asked after the claim in Redis, this is what shuts out an
-    applier that slept there until the season was cleaned and its fences forgotten: every later batch needs that claim.
+    Nothing of a bucket that was taken over, nor of a sealed season. Asked after the claim in Redis, this is what shuts
+    out an applier that slept there until the season was cleaned and its fences forgotten: every later batch needs that
+    claim.
     """
-    rows = database.rows("pending.read", {**_mine(lease), "limit": limit})
-    return [PendingTotal(row["player_id"], row["version"], row["points"], row["reached_at"]) for row in rows]
+    rows = database.rows("pending.read", {**_ours(leases), "limit": limit})
+    return [PendingTotal(*row.values()) for row in rows]
 
 
 def record(
     database: Database,
-    lease: BucketLease,
-    marks: Mapping[int, Mark],
+    leases: Sequence[BucketLease],
+    marks: Mapping[tuple[int, int], Mark],
     applied: Sequence[PendingTotal],
     length: timedelta,
-) -> None:
-    """Note how far each shard has got with the batch and take its players off the list, but for those that changed.
+) -> set[int]:
+    """Note how far each bucket and shard has got and take the players off the list, but for those that changed.
 
-    The bucket is held for ``length`` from now; with none, the next applier may have it at once. Raises LeaseLostError
-    if it was taken over; then nothing is noted and nothing taken off.
+    The buckets are held for ``length`` from now; with none, the next applier may have them at once. Returns those that
+    were still held: of one that was taken over nothing is noted and nothing taken off.
 
-    The commit is not waited for on the disk: should the server crash, what it forgot is pending, and written again.
+    One statement. Its commit is not waited for on the disk: should the server crash, what it forgot is pending, and
+    written again.
     """
-    with database.transaction():
-        database.rows("pending.unhurried")
-        renew(database, [lease], length)
-        mark(database, lease.key, {(lease.bucket, shard): found for shard, found in marks.items()})
-        database.rows(
-            "pending.applied",
-            {
-                **_mine(lease),
-                "players": [total.player_id for total in applied],
-                "versions": [total.version for total in applied],
-            },
-        )
+    values = {**_ours(leases), **_marks(marks), **_waiting(applied), "length": length}
+    return {row["bucket"] for row in database.rows("pending.record", values)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +117,7 @@ def done(database: Database, key: int, waiting: Waiting) -> None:
 
     Belongs in a transaction in which all their buckets are held.
     """
-    values = {"buckets": waiting.buckets, "players": waiting.players, "versions": waiting.versions}
+    values = {"of_players": waiting.buckets, "players": waiting.players, "versions": waiting.versions}
     database.rows("pending.done", {"key": key, **values})
 
 
@@ -140,16 +133,7 @@ def renew(database: Database, leases: Sequence[BucketLease], length: timedelta) 
 
 def mark(database: Database, key: int, marks: Mapping[tuple[int, int], Mark]) -> None:
     """Note the last batch of each bucket and shard; whose leases are held, in the same transaction."""
-    database.rows(
-        "pending.mark",
-        {
-            "key": key,
-            "buckets": [bucket for bucket, _ in marks],
-            "shards": [shard for _, shard in marks],
-            "numbers": [found.number for found in marks.values()],
-            "tokens": [found.token for found in marks.values()],
-        },
-    )
+    database.rows("pending.mark", {"key": key, **_marks(marks)})
 
 
 def marks(database: Database, key: int) -> dict[tuple[int, int], Mark]:
@@ -178,13 +162,26 @@ def lost(database: Database, leases: Sequence[BucketLease]) -> None:
         database.rows("pending.lost", _ours(leases))
 
 
-def release(database: Database, lease: BucketLease) -> bool:
-    """Let the next applier have the bucket at once; return whether it was still held."""
-    return database.row("pending.release", _mine(lease)) is not None
+def release(database: Database, leases: Sequence[BucketLease]) -> set[int]:
+    """Let the next applier have the buckets at once; return those that were still held."""
+    return record(database, leases, {}, [], timedelta(0))
 
 
-def _mine(lease: BucketLease) -> dict[str, object]:
-    return {"key": lease.key, "bucket": lease.bucket, "holder": lease.holder, "fence": lease.fence}
+def _marks(marks: Mapping[tuple[int, int], Mark]) -> dict[str, object]:
+    return {
+        "marked": [bucket for bucket, _ in marks],
+        "shards": [shard for _, shard in marks],
+        "numbers": [found.number for found in marks.values()],
+        "tokens": [found.token for found in marks.values()],
+    }
+
+
+def _waiting(totals: Sequence[PendingTotal]) -> dict[str, object]:
+    return {
+        "of_players": [total.bucket for total in totals],
+        "players": [total.player_id for total in totals],
+        "versions": [total.version for total in totals],
+    }
 
 
 def _ours(leases: Sequence[BucketLease]) -> dict[str, object]:

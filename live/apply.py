@@ -1,14 +1,15 @@
 """Writes totals to a live board, batch by batch, so that no late, lost or repeated write can make it wrong.
 
 Beside the live key stands a hash: of each bucket of players the fence of its lease (``f<bucket>``), the running number
-of its last batch (``n<bucket>``) and that batch's token (``t<bucket>``). Scores are absolute. A batch is one script
-call and is refused unless its fence is the stored one and its number the next one; a write that arrives after a
-take-over, after a failover or after the season was cleaned therefore changes nothing.
+of its last batch (``n<bucket>``) and that batch's token (``t<bucket>``). Scores are absolute. One script call writes a
+batch of each of some buckets; a batch is refused unless its fence is the stored one and its number the next one. So a
+write that arrives after a take-over, after a failover or after the season was cleaned changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from math import isfinite
 from uuid import uuid4
@@ -18,7 +19,7 @@ from redis import Redis
 from leaderboard.errors import InputError
 from leaderboard.keys import helper_key
 from leaderboard.marks import Mark
-from live.errors import FencedError, RolledBackError, UnclaimedError
+from live.errors import FencedError, LostWritesError, RolledBackError, UnclaimedError
 from live.scripts import run, send
 from live.translate import translated
 
@@ -60,6 +61,30 @@ def withdraw(client: Redis, live_key: str, bucket: int, fence: int) -> None:
     run(client, "withdraw", {helper_key(live_key, "applied"): "hash"}, bucket, fence)
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Scores of one bucket's members, and members to take out, as its batch ``number`` under its lease's ``fence``."""
+
+    bucket: int
+    fence: int
+    number: int
+    members: Sequence[bytes]
+    scores: Sequence[float]
+    removed: Sequence[bytes]
+    token: bytes = field(default_factory=lambda: uuid4().bytes)
+
+    def arguments(self, live_key: str) -> Iterator[bytes | str | int]:
+        """Yield the batch as the script takes it. Raises InputError for a score that is no finite number."""
+        finite = [float(score) + 0.0 for score in self.scores]  # -0 is 0, as Redis has it
+        if not all(map(isfinite, finite)):
+            raise InputError(
+                f"{live_key}: a score that is not a finite number", detail=f"bucket {self.bucket}, batch {self.number}"
+            )
+        yield from (self.bucket, self.fence, self.number, self.token, len(finite), len(self.removed))
+        yield from chain.from_iterable(zip(map(repr, finite), self.members, strict=True))
+        yield from self.removed
+
+
 def apply(
     client: Redis,
     live_key: str,
@@ -74,46 +99,68 @@ def apply(
     moving: str = "",
     bands: str = "",
 ) -> Mark:
-    """Give ``members`` their ``scores`` and take out ``removed`` as the bucket's batch ``number``: all or nothing.
+    """Apply one batch as ``apply_all`` does, and return what the server has of the bucket then.
 
-    Returns what the server has of the bucket then. ``moving`` marks the members as added to this shard while another
-    may still have them; with ``bands``, the text of a scale, the counts of score bands follow.
-
-    The bucket is claimed beside the live key, or ``beside`` another name in its slot.
-
-    Raises FencedError when another applier holds the bucket, UnclaimedError when the server does not know the claim,
-    RolledBackError when ``number`` is not the one after the stored number, InputError for a score that is no finite
-    number; in all these cases nothing was written. After UnavailableError the batch may have been written or not, and
-    may still arrive: claim again and apply again from the number that says; whichever comes second is refused.
+    Raises what ``apply_all`` returns of a batch that was refused.
     """
-    finite = [float(score) + 0.0 for score in scores]  # -0 is 0, as Redis has it
-    if not all(map(isfinite, finite)):
-        raise InputError(f"{live_key}: a score that is not a finite number", detail=f"bucket {bucket}, batch {number}")
-    token = uuid4().bytes
-    rows: Iterable[bytes | str] = chain.from_iterable(zip(map(repr, finite), members, strict=True))
-    status, stored = run(
+    batch = Batch(bucket, fence, number, members, scores, removed)
+    [found] = apply_all(client, live_key, [batch], beside=beside, moving=moving, bands=bands)
+    if isinstance(found, Mark):
+        return found
+    raise found
+
+
+def apply_all(
+    client: Redis,
+    live_key: str,
+    batches: Sequence[Batch],
+    *,
+    beside: str | None = None,
+    moving: str = "",
+    bands: str = "",
+) -> list[Mark | FencedError | LostWritesError]:
+    """Give members their scores and take members out, a batch of each of several buckets in one call.
+
+    Each batch is written whole or refused, whatever becomes of the others. Returns, for each, what the server has of
+    the bucket then, or why it was refused: FencedError when another applier holds the bucket, UnclaimedError when the
+    server does not know the claim, RolledBackError when the number is not the one after the stored number.
+
+    ``moving`` marks the members as added to this shard while another may still have them; with ``bands``, the text of a
+    scale, the counts of score bands follow. The buckets are claimed beside the live key, or ``beside`` another name in
+    its slot.
+
+    Raises InputError for a score that is no finite number, before anything is sent. After UnavailableError each batch
+    may have been written or not, and may still arrive: claim again and apply again from the number that says; whichever
+    comes second is refused.
+    """
+    assert len({batch.bucket for batch in batches}) == len(batches), "sent again, the first of two would be refused"
+    arguments = [argument for batch in batches for argument in batch.arguments(live_key)]
+    replied = run(
         client,
         "apply",
         {live_key: "zset"} | {helper_key(beside or live_key, kind): "hash" for kind in ("applied", "moving", "bands")},
-        *(bucket, fence, number, token, moving, bands, len(finite)),
-        *rows,
-        *removed,
+        *(moving, bands, *arguments),
     )
+    pairs = zip(batches, replied[0::2], replied[1::2], strict=True)
+    return [_outcome(live_key, batch, status, stored) for batch, status, stored in pairs]
+
+
+def _outcome(live_key: str, batch: Batch, status: bytes, stored: bytes) -> Mark | FencedError | LostWritesError:
     if status == b"fenced":
-        raise _fenced(live_key, bucket, fence, int(stored))
+        return _fenced(live_key, batch.bucket, batch.fence, int(stored))
     if status == b"unclaimed":
-        raise UnclaimedError(
-            f"{live_key}: the server does not know the claim on bucket {bucket} under fence {fence}",
+        return UnclaimedError(
+            f"{live_key}: the server does not know the claim on bucket {batch.bucket} under fence {batch.fence}",
             detail=f"it has fence {int(stored)}" if stored else "it has none",
             hint="a failover lost it, or the season was cleaned: look at the season, then claim and apply again",
         )
     if status == b"number":
-        raise RolledBackError(
-            f"{live_key}: bucket {bucket} stands at batch {int(stored)}, so batch {number} cannot follow",
+        return RolledBackError(
+            f"{live_key}: bucket {batch.bucket} stands at batch {int(stored)}, so batch {batch.number} cannot follow",
             stored=int(stored),
             hint="the server lost writes, or a write arrived whose answer did not: apply everything since again",
         )
-    return Mark(number, token.hex())
+    return Mark(batch.number, batch.token.hex())
 
 
 def present(client: Redis, live_key: str, members: Sequence[bytes]) -> list[bytes]:

@@ -26,19 +26,63 @@ returning bucket, fence;
 select distinct holder from finale.bucket_lease where season_id = %(key)s and expires_at > clock_timestamp();
 
 -- name: read
-select p.player_id, p.version, t.points, t.reached_at
-from finale.pending p
-join finale.bucket_lease l
-  on l.season_id = p.season_id and l.bucket = p.bucket and l.holder = %(holder)s and l.fence = %(fence)s
-join finale.season s
-  on s.season_id = p.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+with mine as (
+    select l.bucket
+    from unnest(%(buckets)s::smallint[], %(fences)s::bigint[]) as m (bucket, fence)
+    join finale.bucket_lease l
+      on l.season_id = %(key)s and l.bucket = m.bucket and l.holder = %(holder)s and l.fence = m.fence
+    join finale.season s
+      on s.season_id = l.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+)
+select p.bucket, p.player_id, p.version, t.points, t.reached_at
+from (
+    -- Bucket by bucket along the key, so that no more is read than is asked for.
+    select p.*
+    from mine cross join lateral (
+        select * from finale.pending p
+        where p.season_id = %(key)s and p.bucket = mine.bucket
+        order by p.player_id
+        limit %(limit)s
+    ) p
+    limit %(limit)s
+) p
 left join finale.player_total t on t.season_id = p.season_id and t.player_id = p.player_id
-where p.season_id = %(key)s and p.bucket = %(bucket)s
-order by p.player_id
-limit %(limit)s;
+order by p.bucket, p.player_id;
 
--- name: unhurried
-select set_config('synchronous_commit', 'off', true);
+-- name: record
+with held as (
+    select l.season_id, l.bucket
+    from unnest(%(buckets)s::smallint[], %(fences)s::bigint[]) as mine (bucket, fence)
+    join finale.bucket_lease l
+      on l.season_id = %(key)s and l.bucket = mine.bucket and l.holder = %(holder)s and l.fence = mine.fence
+    -- In one order, as a claim has them, and until the end: nobody takes a bucket over in the middle.
+    order by l.bucket
+    for update of l
+), renewed as (
+    update finale.bucket_lease l set expires_at = clock_timestamp() + %(length)s
+    from held h
+    where l.season_id = h.season_id and l.bucket = h.bucket
+), marked as (
+    insert into finale.bucket_mark as m (season_id, bucket, shard, number, token)
+    select h.season_id, n.bucket, n.shard, n.number, n.token
+    from unnest(%(marked)s::smallint[], %(shards)s::smallint[], %(numbers)s::bigint[], %(tokens)s::text[])
+      as n (bucket, shard, number, token)
+    join held h using (bucket)
+    order by 2, 3
+    on conflict (season_id, bucket, shard) do update set number = excluded.number, token = excluded.token
+), written as (
+    select p.season_id, p.bucket, p.player_id
+    from unnest(%(of_players)b::smallint[], %(players)b::bytea[], %(versions)b::bigint[]) as a (bucket, player_id, version)
+    join held h on h.bucket = a.bucket
+    join finale.pending p
+      on p.season_id = h.season_id and p.bucket = a.bucket and p.player_id = a.player_id and p.version = a.version
+    -- A row that is locked is getting a newer version just now: it stays, and nobody waits.
+    for update of p skip locked
+), gone as (
+    delete from finale.pending p using written w
+    where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.player_id
+)
+select bucket, set_config('synchronous_commit', 'off', true) from held;
 
 -- name: renew
 update finale.bucket_lease l set expires_at = clock_timestamp() + %(length)s
@@ -48,25 +92,12 @@ returning l.bucket;
 
 -- name: mark
 insert into finale.bucket_mark as m (season_id, bucket, shard, number, token)
-select %(key)s, * from unnest(%(buckets)s::smallint[], %(shards)s::smallint[], %(numbers)s::bigint[], %(tokens)s::text[])
+select %(key)s, * from unnest(%(marked)s::smallint[], %(shards)s::smallint[], %(numbers)s::bigint[], %(tokens)s::text[])
 order by 2, 3
 on conflict (season_id, bucket, shard) do update set number = excluded.number, token = excluded.token;
 
 -- name: marks
 select bucket, shard, number, token from finale.bucket_mark where season_id = %(key)s;
-
--- name: applied
-with written as (
-    select p.season_id, p.bucket, p.player_id
-    from finale.pending p
-    join unnest(%(players)s::bytea[], %(versions)s::bigint[]) as a (player_id, version)
-      on p.player_id = a.player_id and p.version = a.version
-    where p.season_id = %(key)s and p.bucket = %(bucket)s
-    -- A row that is locked is getting a newer version just now: it stays, and nobody waits.
-    for update of p skip locked
-)
-delete from finale.pending p using written w
-where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.player_id;
 
 -- name: listed
 select bucket, player_id, version from finale.pending where season_id = %(key)s limit %(limit)s;
@@ -75,7 +106,7 @@ select bucket, player_id, version from finale.pending where season_id = %(key)s 
 with written as (
     select p.season_id, p.bucket, p.player_id
     from finale.pending p
-    join unnest(%(buckets)s::smallint[], %(players)s::bytea[], %(versions)s::bigint[]) as a (bucket, player_id, version)
+    join unnest(%(of_players)s::smallint[], %(players)s::bytea[], %(versions)s::bigint[]) as a (bucket, player_id, version)
       on p.bucket = a.bucket and p.player_id = a.player_id and p.version = a.version
     where p.season_id = %(key)s
     for update of p skip locked
@@ -136,11 +167,6 @@ join (
 ) t on t.season_id = l.season_id and finale.bucket_of(t.player_id) = l.bucket
 order by 1, 2, 3
 on conflict (season_id, bucket, player_id) do nothing;
-
--- name: release
-update finale.bucket_lease set expires_at = clock_timestamp()
-where season_id = %(key)s and bucket = %(bucket)s and holder = %(holder)s and fence = %(fence)s
-returning bucket;
 
 -- name: count
 select count(*) as count from finale.pending where season_id = %(key)s;

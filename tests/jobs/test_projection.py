@@ -179,7 +179,7 @@ def test_i6_several_appliers_failing_at_random_come_to_the_recount(
     results come in and the server goes back twice: Redis equals the ledger equals a recount.
     """
     chance = random.Random(5)
-    real = {name: getattr(apply, name) for name in ("claim", "apply")}
+    real = {name: getattr(apply, name) for name in ("claim", "apply", "apply_all")}
 
     def faulty(name: str) -> Any:
         def call(*args: Any, **named: Any) -> Any:

@@ -10,7 +10,6 @@ from threading import Event
 
 import pytest
 
-from leaderboard.errors import LeaseLostError
 from leaderboard.marks import Mark
 from ledger import pending
 from ledger.database import Database
@@ -62,8 +61,8 @@ def test_i6_overlapping_imports_count_every_result_once(database: Database, ledg
             while not stop.is_set():
                 for key in pending.seasons(own):
                     for lease in pending.claim(own, key, "applier", HOUR):
-                        found = pending.read(own, lease, 50)
-                        pending.record(own, lease, {0: Mark(1)}, found, HOUR)
+                        found = pending.read(own, [lease], 50)
+                        pending.record(own, [lease], {(lease.bucket, 0): Mark(1)}, found, HOUR)
                         applied += len(found)
         return applied
 
@@ -109,13 +108,10 @@ def test_appliers_at_once_take_each_change_off_once_written(database: Database, 
         with Database(ledger_url) as own:
             while pending.count(own, key):
                 for lease in pending.claim(own, key, f"applier {number}", HOUR, force=number == 0):
-                    found = pending.read(own, lease, 3)
+                    found = pending.read(own, [lease], 3)
                     written.update({total.player_id: total.points or 0 for total in found})
-                    try:
-                        pending.record(own, lease, {0: Mark(1)}, found, HOUR)
-                        pending.release(own, lease)
-                    except LeaseLostError:
-                        continue
+                    if pending.record(own, [lease], {(lease.bucket, 0): Mark(1)}, found, HOUR):
+                        pending.release(own, [lease])
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(work, range(3)))

@@ -92,7 +92,7 @@ def test_c62_no_state_of_a_session_is_needed_between_transactions(
         freeze(database, lease, season)
         assert take(database, result("m2", points=3)).late == 1
         [bucket] = pending.claim(database, season.key, "applier", support.HOUR)
-        assert [total.points for total in pending.read(database, bucket, 10)] == [3]
+        assert [total.points for total in pending.read(database, [bucket], 10)] == [3]
 
 
 def test_c71_a_copy_that_fails_leaves_a_usable_connection(ledger_url: str) -> None:

@@ -188,20 +188,20 @@ def test_a_total_that_begins_anew_is_not_taken_off_by_an_older_write(database: D
     take(database, result("m1", "ann", 5))
     key = season_of(database).key
     [lease] = pending.claim(database, key, "applier", HOUR)
-    read = pending.read(database, lease, 10)
+    read = pending.read(database, [lease], 10)
     _void(database, "m1")
     take(database, result("m2", "ann", 2))
-    pending.record(database, lease, {0: Mark(1, "t")}, read, HOUR)
-    assert [total.points for total in pending.read(database, lease, 10)] == [2]
+    pending.record(database, [lease], {(lease.bucket, 0): Mark(1, "t")}, read, HOUR)
+    assert [total.points for total in pending.read(database, [lease], 10)] == [2]
 
 
 def _written(database: Database, key: int) -> dict[bytes, int | None]:
     """Take everything off the list as an applier would; return it."""
     written: dict[bytes, int | None] = {}
     for lease in pending.claim(database, key, "applier", HOUR):
-        found = pending.read(database, lease, 100)
+        found = pending.read(database, [lease], 100)
         written.update({total.player_id: total.points for total in found})
-        pending.record(database, lease, {0: Mark(1, "t")}, found, HOUR)
+        pending.record(database, [lease], {(lease.bucket, 0): Mark(1, "t")}, found, HOUR)
     return written
 
 
