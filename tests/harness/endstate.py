@@ -1,4 +1,4 @@
-"""What the servers hold after a run, without times, fences and attempts, which differ between good runs too."""
+"""What the servers hold after a run, without times, fences, attempts and numbers given: good runs differ in these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _QUERIES = {
     "held": "select season_id, detail from finale.journal where event = 'held'",
     "results": "select season_id, step from finale.step_result order by season_id, step",
     "totals": "select season_id, player_id, points, reached_at, matches from finale.player_total order by 1, 2",
-    "matches": "select source_id, match_id, player_id, points, played_at from finale.match_result order by 1, 2, 3",
+    "matches": "select name as source, match_id, player_id, points, played_at"
+    " from finale.match_result join finale.source using (source_id) order by 1, 2, 3",
     "late": "select season_id, match_id, player_id from finale.late_result order by 1, 2, 3",
     "set aside": "select kind, given from finale.set_aside order by fingerprint",
     "pending": "select season_id, bucket, player_id from finale.pending order by 1, 2, 3",
@@ -90,16 +91,28 @@ def read_end_state(
     with psycopg.connect(ledger_url, row_factory=dict_row, autocommit=True) as connection:
         connection.execute("set timezone to 'UTC'")
         ledger = {name: connection.execute(query).fetchall() for name, query in _QUERIES.items()}
+        seasons = _name_seasons(connection, ledger)
         # A dead process's lease keeps nobody out.
         ledger["blocking"] = [row for row in ledger["blocking"] if not has_ended(row["holder"])]
         rows = connection.execute("select season_id, kind, sha256, body from finale.seal").fetchall()
     store = _files(store_url, environ or {})
     return EndState(
         ledger=ledger,
-        seals=_seals({(row["season_id"], row["kind"]): bytes(row["body"]) for row in rows}, store),
+        seals=_seals({(seasons[row["season_id"]], row["kind"]): bytes(row["body"]) for row in rows}, store),
         files={path: sha256(data).hexdigest() for path, data in store.items() if not path.startswith("seals/")},
         keys=_keys(redis_url),
     )
+
+
+def _name_seasons(connection: psycopg.Connection[Any], ledger: dict[str, list[dict[str, Any]]]) -> dict[int, str]:
+    """Put board and season for each season's number, and return these: a rolled-back insert uses a number up."""
+    rows = connection.execute("select season_id, board, season from finale.season").fetchall()
+    seasons = {row["season_id"]: f"{row['board']}/{row['season']}" for row in rows}
+    for row in (row for found in ledger.values() for row in found if "season_id" in row):
+        row["season_id"] = seasons[row["season_id"]]
+    for row in ledger["relations"]:
+        row["relname"] = re.sub(r"(?<=^grants_)\d+", lambda number: seasons[int(number[0])], row["relname"])
+    return seasons
 
 
 def _files(store_url: str, environ: Mapping[str, str]) -> dict[str, bytes]:
@@ -114,7 +127,7 @@ def _files(store_url: str, environ: Mapping[str, str]) -> dict[str, bytes]:
     return {path: store.get(path) for path in paths if not _LITTER.match(path)}
 
 
-def _seals(committed: dict[tuple[int, str], bytes], store: dict[str, bytes]) -> dict[str, Any]:
+def _seals(committed: dict[tuple[str, str], bytes], store: dict[str, bytes]) -> dict[str, Any]:
     stored = {path: data for path, data in store.items() if path.startswith("seals/")}
     assert Counter(stored.values()) == Counter(committed.values()), "the store's seals are not those of the ledger"
     content = {}

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from leaderboard.states import Step
-from tests.harness.plan import Call, Deed
+from tests.harness.plan import Call, Deed, Plan
 from tests.harness.season import CONFIG, Prepared, World
 from tests.jobs.kill.cases import CLOSE, FAULTS, KILLS, SOME, Whole, every, run_again, sampled, undisturbed
 
@@ -94,6 +94,8 @@ def test_the_undisturbed_runs_end_where_they_should(
 def test_i8_an_adoption(adopting: Whole) -> None:
     """I2, I8: the key is never written to, and sealed once."""
     run_again(adopting, sampled(adopting.calls, SOME, 2, "adopt"))
+    opening = next(call for call in adopting.calls if call.text.startswith("insert into finale.season "))
+    run_again(adopting, [Plan(opening, "kill", done=True)])  # its number is used up
 
 
 def test_i1_i8_a_clean_of_a_key_that_is_back(again: Whole) -> None:

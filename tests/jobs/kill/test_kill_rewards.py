@@ -75,7 +75,7 @@ def test_an_undisturbed_run_seals_the_facts(whole: Whole) -> None:
     """What the others are compared with: three files of facts, each named by the seal, nothing staged."""
     facts = sorted(path for path in whole.end.files if path.startswith("facts/"))
     assert [path.rpartition("/")[2].partition("-")[0] for path in facts] == ["eligible", "excluded", "matches"]
-    named = whole.end.seals["1 grants"]["facts"]
+    named = whole.end.seals["cup/s1 grants"]["facts"]
     assert {whole.end.files[path] for path in facts} == {file["sha256"] for file in named}
     assert 0 < len(whole.end.ledger["grants"]) < 2 * PLAYERS
     assert not whole.end.staged()

@@ -58,7 +58,7 @@ def test_a_sharded_season_ends_as_one_of_a_single_key(season: Prepared, whole: W
     """I3, I5: the same files to the byte, the same digest, the same grants; three keys, and none left."""
     single = undisturbed(season.world, *CLOSE)
     assert whole.end.files == single.end.files
-    ours, theirs = whole.end.seals["1 standings"], single.end.seals["1 standings"]
+    ours, theirs = whole.end.seals["cup/s1 standings"], single.end.seals["cup/s1 standings"]
     assert ours["digest"] == theirs["digest"]
     assert len(ours["keys"]) == 3
     assert sum(key["rows"] for key in ours["keys"]) == 2_600 == theirs["keys"][0]["rows"]
