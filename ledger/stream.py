@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from adbc_driver_manager import Error as AdbcError
+from adbc_driver_manager._reader import AdbcRecordBatchReader
 from adbc_driver_postgresql import StatementOptions, dbapi
 
 from leaderboard.errors import FinaleError, UnavailableError
@@ -18,8 +19,8 @@ from ledger.failures import REFUSED_FOR_NOW, refusal, where
 
 #: How large a batch is, about; the driver's own choice is 16 MB.
 _BATCH_BYTES = 4_000_000
-_ERROR = re.compile(r"ERROR:\s+([^\n]*)")
-_WORDS = {"read-only transaction": "25006", "canceling statement": "57014", "terminating connection": "57P01"}
+#: libpq puts two spaces between the severity, which comes in the server's language, and what it says.
+_SAID = re.compile(r"\S+: {2}([^\n]*)")
 _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 
@@ -44,7 +45,9 @@ class Stream:
                     cursor.fetchall()
                 cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
                 cursor.execute(statement)
-                batches = cursor.fetch_record_batch()
+                # The cursor's own reader is pyarrow's, which drops the server's error code; this is the driver's.
+                handle = cursor.fetch_arrow()
+                batches = AdbcRecordBatchReader._import_from_c(handle.address)  # noqa: SLF001
             yield pa.RecordBatchReader.from_batches(batches.schema, _read(self.url, batches))
 
 
@@ -61,7 +64,7 @@ def opened(url: str, *, connect_timeout: float = 10, statement_timeout: float = 
         yield Stream(url, connection)
 
 
-def _read(url: str, batches: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _read(url: str, batches: AdbcRecordBatchReader) -> Iterator[pa.RecordBatch]:
     with _translated(url):
         yield from batches
 
@@ -84,18 +87,11 @@ def _translation(url: str, error: Exception) -> FinaleError:
 
 
 def sqlstate_of(error: BaseException | None) -> str:
-    """Return the server's error code; nothing where the server did not refuse but went away.
-
-    While rows are streamed the driver passes on the server's words alone.
-    """
-    if sqlstate := getattr(error, "sqlstate", None):
-        return str(sqlstate)
-    said = _said(error)
-    known = next((code for words, code in _WORDS.items() if words in said), "XX000")
-    return known if said else ""
+    """Return the server's error code; nothing where the server did not refuse but went away."""
+    return str(getattr(error, "sqlstate", None) or "").strip("\0")
 
 
 def _said(error: BaseException | None) -> str:
     """Return the server's own words, without the driver's before them or the statement after them."""
-    found = _ERROR.search(str(error))
+    found = _SAID.search(str(error))
     return found[1].strip() if found else ""

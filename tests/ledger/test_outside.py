@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from leaderboard.errors import FinaleError, UnavailableError
+from leaderboard.errors import AccessError, FinaleError, UnavailableError
 from leaderboard.truth import OutsideLedger
 from ledger import outside
 from ledger.outside import OutsideLedgerError, Source
@@ -167,6 +167,35 @@ def test_a_server_that_goes_away_in_the_middle_is_unavailable(game: psycopg.Conn
         for _ in reader:
             pass
     assert len(read(of)) == 300_000
+
+
+LATE_ERRORS = [
+    ("57014", OutsideLedgerError, "did not finish within"),
+    ("25006", OutsideLedgerError, "writes: Anweisung nicht möglich"),
+    ("22012", OutsideLedgerError, "refused by PostgreSQL: Anweisung nicht möglich"),
+    ("42501", AccessError, "may not be read"),
+    ("57P01", UnavailableError, "broke off"),
+    ("53200", UnavailableError, "broke off"),
+    ("40001", UnavailableError, "broke off"),
+]
+
+
+@pytest.mark.parametrize(("code", "kind", "words"), LATE_ERRORS)
+def test_an_error_while_rows_are_streamed_is_told_by_its_code(
+    game: psycopg.Connection, postgres_url: str, code: str, kind: type[FinaleError], words: str
+) -> None:
+    """A server whose lc_messages is not English: what it raises after a hundred thousand rows is known by its code."""
+    game.execute(
+        "create function broken(n bigint) returns bigint language plpgsql as $$ begin if n = 150000 then"
+        f" raise exception 'Anweisung nicht möglich' using errcode = '{code}'; end if; return n; end $$"
+    )
+    rows = "select n::text as player_id, broken(n) as points, now() as reached_at from generate_series(1, 200000) n"
+    with pytest.raises(kind, match=words) as raised, outside.reader(source(postgres_url, rows)) as reader:
+        assert reader.read_next_batch().num_rows
+        for _ in reader:
+            pass
+    assert type(raised.value) is kind
+    assert read(source(postgres_url))
 
 
 def test_one_state_of_the_ledger(game: psycopg.Connection, postgres_url: str) -> None:
