@@ -3,7 +3,8 @@
     python -m bench.reconcile --players 10000000 --rounds 3
 
 One run, one embedded PostgreSQL, the same data: totals in the ledger, standings as sealed parts in a folder. Without
-drift, and with a share of the players changed. Contestants, each in a process of its own, in turn:
+drift, and with a share of the players changed. Contestants, each in a process of its own, in turn; seconds of
+processors are that process's own, without the server's:
 
     floor     the bare totals query drained by COPY, nothing decoded: what the server can send
     finale    the parts read, verified and decoded, the totals as Arrow, one join, every difference
@@ -67,12 +68,13 @@ def _table(given: argparse.Namespace, found: dict[str, list[dict[str, dict[str, 
     lines = []
     for share, rounds in found.items():
         lines += [f"{given.players:,} players, {float(share):.1%} differ, {len(rounds)} rounds; median (least to most)"]
-        lines += [f"{'':10} {'seconds':>24} {'times the floor':>24} {'memory, MB':>12}"]
+        lines += [f"{'':10} {'seconds':>24} {'times the floor':>24} {'of processors':>14} {'memory, MB':>12}"]
         for name in rounds[0]:
             seconds = [one[name]["seconds"] for one in rounds]
             ratios = [one[name]["seconds"] / one["floor"]["seconds"] for one in rounds] if "floor" in rounds[0] else []
+            worked = median(one[name]["processor"] for one in rounds)
             memory = max(one[name]["memory"] for one in rounds) / 2**20
-            lines.append(f"{name:10} {_spread(seconds):>24} {_spread(ratios):>24} {memory:12.0f}")
+            lines.append(f"{name:10} {_spread(seconds):>24} {_spread(ratios):>24} {worked:14.2f} {memory:12.0f}")
         lines.append("")
     return "\n".join(lines)
 
