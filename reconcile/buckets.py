@@ -6,7 +6,7 @@ equal ones stand for equal rows as surely as 64 bits of SHA-256 a row do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
@@ -54,10 +54,10 @@ def compared_by_buckets(
     with duckdb.connect(config={**settings_of(rule), "preserve_insertion_order": True}) as connection:
         try:
             mine = _by_bucket(_tallied(connection, _kept(standings(), failures), rule))
-            differ = sorted(bucket for bucket in mine.keys() | theirs.keys() if mine.get(bucket) != theirs.get(bucket))
+            differ = {bucket for bucket in mine.keys() | theirs.keys() if mine.get(bucket) != theirs.get(bucket)}
             chosen = _chosen(connection, _kept(standings(), failures), differ)
-            with ledger.rows(differ) as rows, compared(chosen, rows, rule) as found:
-                alike = [tally for bucket, tally in mine.items() if bucket not in set(differ)]
+            with ledger.rows(sorted(differ)) as rows, compared(chosen, rows, rule) as found:
+                alike = [tally for bucket, tally in mine.items() if bucket not in differ]
                 counts = found.counts
                 found.counts = replace(
                     counts,
@@ -103,7 +103,7 @@ def _with_tail(batch: pa.RecordBatch, rule: Rule) -> pa.RecordBatch:
 
 
 def _chosen(
-    connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatch], buckets: Sequence[int]
+    connection: duckdb.DuckDBPyConnection, batches: Iterable[pa.RecordBatch], buckets: Collection[int]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of these buckets."""
     if not buckets:
