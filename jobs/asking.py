@@ -14,8 +14,9 @@ from jobs.wiring import Outside
 from leaderboard.errors import WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached
-from ledger import journal
-from ledger.recount import Recount, recount
+from ledger import journal, leases, pending, seasons
+from ledger.leases import Lease
+from ledger.recount import Recount, mend, recount
 from reconcile.drift import IN_WORDS, Drift
 from reconcile.report import lines
 
@@ -63,16 +64,19 @@ class Repaired:
 
     season: Season
     players: int
+    mended: int = 0  #: totals of the ledger that were made what its results say, and written to Redis
 
     @property
     def words(self) -> str:
         name = f"{self.season.board.name} {self.season.id}"
+        mended = f"{self.mended:,} totals are now what their results make; " if self.mended else ""
         follows = f"; then: finale season release {name}" if self.season.hold else ""
-        return f"{self.players:,} players now have in Redis what the ledger has{follows}"
+        return f"{mended}{self.players:,} players now have in Redis what the ledger has{follows}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {"board": self.season.board.name, "season": self.season.id, "repaired": self.players}
+        found = {"board": self.season.board.name, "season": self.season.id, "repaired": self.players}
+        return {**found, "mended_totals": self.mended}
 
 
 def ask(outside: Outside, season: Season, *, live: bool = False, deep: bool = False) -> Asked:
@@ -109,13 +113,13 @@ def _compared(outside: Outside, season: Season, of: str, rows: Any, recounted: R
         counts = found.counts.to_json()
         kept = {name: counts[name] for name in ("equal", "tolerated", *IN_WORDS)}
         if not found.counts.drift:
-            return Asked(of, kept, 0, "", recounted=recounted)
+            return Asked(of, kept, 0, _remedy(season, recounted), recounted=recounted)
         report = reporting.write_report(outside, season, found)
     return Asked(
         of,
         kept,
         counts["drift"],
-        _remedy(season),
+        _remedy(season, recounted),
         f"{outside.store.url}/{report.path}",
         report.shared,
         lines(report.content, reporting.SHOWN),
@@ -128,24 +132,30 @@ def _live(outside: Outside, season: Season, recounted: Recount | None) -> Asked:
     found = live_check.whole(outside, season)
     counts = {"players": found.players, "lagging": found.lagging}
     counts |= {kind: sum(one.kind == kind for one in found.drift) for kind in IN_WORDS}
-    explained = reporting.explained(outside, season, list(found.drift[: reporting.SHOWN]))
+    if not found.drift:
+        return Asked("live", counts, 0, _remedy(season, recounted), recounted=recounted)
+    report = reporting.write_live_report(outside, season, found.drift, counts)
     return Asked(
         "live",
         counts,
         len(found.drift),
-        _remedy(season) if found.drift else "",
-        rows=lines({"players": explained}, reporting.SHOWN),
-        recounted=recounted,
-        content={"players": explained},
+        _remedy(season, recounted),
+        f"{outside.store.url}/{report.path}",
+        report.shared,
+        lines(report.content, reporting.SHOWN),
+        recounted,
+        report.content,
     )
 
 
-def _remedy(season: Season) -> str:
+def _remedy(season: Season, recounted: Recount | None) -> str:
     name = f"{season.board.name} {season.id}"
     if season.board.ledger != "own" or season.adopted:
         return "correct the key, or the ledger, where it is written"
     if reached(season.state, State.SEALED):
         return "what a sealed season paid wrongly is settled by a correction"
+    if recounted and recounted.broken:
+        return f"finale reconcile {name} --deep --repair lets the totals, and Redis, be what the results make"
     return f"finale reconcile {name} --repair writes the ledger's truth to Redis"
 
 
@@ -156,32 +166,51 @@ def ids(season: Season, named: Sequence[str]) -> list[bytes]:
     return [player_id(one, binary=season.board.member == "binary") for one in named]
 
 
-def repair(outside: Outside, season: Season, named: Sequence[bytes], *, who: str, because: str) -> Repaired:
+def repair(
+    outside: Outside, season: Season, named: Sequence[bytes], *, who: str, because: str, deep: bool = False
+) -> Repaired:
     """Write the ledger's truth to Redis for exactly the named players, or for all that drift, and note it.
 
-    It takes the season's lease, so nobody else acts on the season meanwhile. Raises WrongStateError after the seal and
-    for a ledger or key that is not Finale's, LeaseHeldError, LeaseLostError.
+    With ``deep`` the ledger's own totals are first made what its results say, and who then differs is written. It takes
+    the season's lease, so nobody else acts on the season meanwhile. Safe to repeat: the journal says what is to be done
+    before it is. Raises WrongStateError after the seal and for a ledger or key that is not Finale's, LeaseHeldError,
+    LeaseLostError, and what ``mend`` does.
     """
     repairing.check_repairable(season)
     with runner.leased(outside, season, who) as (lease, _):
+        season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
+        repairing.check_repairable(season)
+        mended = mend(outside.database, lease, season, who=who, because=because).broken if deep else 0
+        if mended:
+            repairing.repair(outside, season, lease)
         drift: Sequence[Drift] = ()
         players = list(named)
         if not players:
             drift = live_check.whole(outside, season).drift
             players = [one.player_id for one in drift if one.player_id is not None]
         if players:
-            repairing.repair(outside, season, lease, players)
-            journal.write(
-                outside.database,
-                season.key,
-                "repaired by hand",
-                who=who,
-                fence=lease.fence,
-                detail={
-                    "because": because,
-                    "players": len(players),
-                    "named": [one.decode(errors="backslashreplace") for one in players[:20]],
-                    **({"drift": [str(one) for one in drift[:20]]} if drift else {}),
-                },
-            )
-    return Repaired(season, len(players))
+            with outside.database.transaction():
+                leases.check(outside.database, lease)
+                pending.players(outside.database, lease, players)
+                _note(outside, season, lease, players, drift, because, who)
+        repairing.repair(outside, season, lease, players)
+    return Repaired(season, len(players), mended)
+
+
+def _note(
+    outside: Outside,
+    season: Season,
+    lease: Lease,
+    players: Sequence[bytes],
+    drift: Sequence[Drift],
+    because: str,
+    who: str,
+) -> None:
+    detail: dict[str, Any] = {
+        "because": because,
+        "players": len(players),
+        "named": [one.decode(errors="backslashreplace") for one in players[:20]],
+    }
+    if drift:
+        detail["drift"] = [str(one) for one in drift[:20]]
+    journal.write(outside.database, season.key, "repaired by hand", who=who, fence=lease.fence, detail=detail)

@@ -7,6 +7,7 @@ ledger's side and from Redis's. It is cheap, may be missed or doubled, and is ca
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -15,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from jobs import repairing, runner
+from jobs import repairing, reporting, runner
 from jobs.wiring import Outside
 from leaderboard.codec import codec_for, to_microseconds
-from leaderboard.errors import InputError, LeaseHeldError
+from leaderboard.errors import InputError, LeaseHeldError, UnavailableError
 from leaderboard.season import Season
 from leaderboard.states import State
 from ledger import journal, live_checks, totals
@@ -39,6 +40,7 @@ class Checked:
     lagging: int
     drift: tuple[Drift, ...] = ()
     repaired: bool = False
+    report: str = ""  #: where every drifting player stands; nothing where the store did not take it
 
     def __add__(self, other: Checked) -> Checked:
         return Checked(self.players + other.players, self.lagging + other.lagging, (*self.drift, *other.drift))
@@ -48,7 +50,7 @@ class Checked:
         """What drifts, in a line; nothing if nobody does."""
         if not self.drift:
             return ""
-        done = "put right" if self.repaired else "see finale reconcile"
+        done = "put right" if self.repaired else f"see {self.report or 'finale reconcile'}"
         named = "; ".join(str(one) for one in self.drift[:3])
         return f"{len(self.drift):,} of {self.players:,} players drift ({done}): {named}"
 
@@ -60,6 +62,7 @@ class Checked:
             "drift": len(self.drift),
             "repaired": self.repaired,
             "examples": [str(one) for one in self.drift[:_TOLD]],
+            "report": self.report or None,
         }
 
 
@@ -74,8 +77,8 @@ def is_due(season: Season, progress: Progress, now: datetime) -> bool:
 def check_due(outside: Outside, season: Season, now: datetime, *, who: str) -> Checked | None:
     """Check the season if a check of it is due, and return what was found; None if it was not.
 
-    Drift is written into the journal, each set of drifting players once, and put right where the board says
-    ``live = "repair"`` and it is within the bound.
+    Each distinct difference has a report in the store and stands in the journal once; it is put right where the board
+    says ``live = "repair"`` and it is within the bound.
     """
     progress = live_checks.find(outside.database, season)
     if not is_due(season, progress, now):
@@ -83,15 +86,31 @@ def check_due(outside: Outside, season: Season, now: datetime, *, who: str) -> C
     at, horizon = live_checks.clock(outside.database)
     found = compare(outside, season, live_checks.active(outside.database, season, progress.watermark))
     following, slow = _slow_round(outside, season, progress)
-    found = _once(found + slow)
+    found = _reported(outside, season, _once(found + slow))
     found = _acted(outside, season, found, who)
-    seen = progress.found.get("examples") if progress.found.get("drift") else None
     told = found.to_json()
     recorded = live_checks.record(
         outside.database, season, progress, replace(following, checked_at=at, watermark=horizon, found=told)
     )
-    if recorded and found.drift and (found.repaired or seen != told["examples"]):
+    if recorded and found.drift and (found.repaired or not _told(outside, season, told)):
         journal.write(outside.database, season.key, EVENT, who=who, detail=told)
+    return found
+
+
+def _told(outside: Outside, season: Season, told: dict[str, Any]) -> bool:
+    """Return whether the journal has this very difference already."""
+    entries = [entry.detail for entry in journal.entries(outside.database, season.key) if entry.event == EVENT]
+    return any(entry.get("report") == told["report"] and entry["examples"] == told["examples"] for entry in entries)
+
+
+def _reported(outside: Outside, season: Season, found: Checked) -> Checked:
+    """Put the report of what drifts before anything is done about it; a store that is away does not stop the check."""
+    if not found.drift:
+        return found
+    counts = {"players": found.players, "lagging": found.lagging}
+    with suppress(UnavailableError):
+        report = reporting.write_live_report(outside, season, found.drift, counts)
+        return replace(found, report=f"{outside.store.url}/{report.path}")
     return found
 
 

@@ -28,8 +28,10 @@ def check_repairable(season: Season) -> None:
         )
 
 
-def repair(outside: Outside, season: Season, lease: Lease, players: Sequence[bytes]) -> Applied:
+def repair(outside: Outside, season: Season, lease: Lease, players: Sequence[bytes] = ()) -> Applied:
     """Let Redis have what the ledger has of each of ``players``: the score, or no row for who has none.
+
+    Whoever was pending already is written too: of a frozen season these are what a repair that was killed left behind.
 
     The players are made pending, which needs the lease, and are then written as any total is: each batch under its
     bucket's fence and running number, so that a write of a runner that was taken over is refused. Of a frozen season

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,7 +23,7 @@ from ledger import evidence
 from ledger.pending import BUCKETS
 from reconcile import report as form
 from reconcile.compare import Compared
-from reconcile.drift import Drift, rows_of
+from reconcile.drift import CLASSES, Drift, Found, Listed, rows_of
 from reconcile.explain import Cause, Counting, Explained, Match, explain
 from reconcile.shared import Shared, shared_place, shared_time
 
@@ -50,8 +50,22 @@ class Report:
 
 def write_report(outside: Outside, season: Season, found: Compared) -> Report:
     """Explain the drift that was found and put its report, Parquet first; the same difference has one report."""
+    return _write(outside, season, "drift", found, found.counts.to_json())
+
+
+def write_live_report(outside: Outside, season: Season, drift: Sequence[Drift], counts: Mapping[str, int]) -> Report:
+    """Do the same for drift of a season that is played, with ``counts`` of the players that were looked at.
+
+    Its name is another: no season is held for it, and nobody can accept it.
+    """
+    kinds = Counter(one.kind for one in drift)
+    told = {**counts, **{kind: kinds[kind] for kind in CLASSES}, "drift": len(drift), "compared": "live"}
+    return _write(outside, season, "live", Listed(drift), told)
+
+
+def _write(outside: Outside, season: Season, kind: str, found: Found, counts: Mapping[str, Any]) -> Report:
     difference = found.difference(season.name)
-    board, name = season.board.name, f"drift-{difference[:_NAMED]}"
+    board, name = season.board.name, f"{kind}-{difference[:_NAMED]}"
     path = report_path(board, season.id, f"{name}.json")
     with suppress(ObjectMissingError):
         return Report(path, difference, json.loads(outside.store.get(path)))
@@ -60,21 +74,11 @@ def write_report(outside: Outside, season: Season, found: Compared) -> Report:
     for number, data in enumerate(_files(explaining, found)):
         files.append(f"{name}-{number:04d}.parquet")
         _put(outside, report_path(board, season.id, files[-1]), data)
-    head = form.Head(
-        board, season.id, difference, found.counts, explaining.shared(), tuple(files), explaining.looked_up
-    )
+    head = form.Head(board, season.id, difference, counts, explaining.shared(), tuple(files), explaining.looked_up)
     top = [explaining.finished(one) for one in explaining.explained(found.rows(SHOWN))]
     content = form.to_json(head, top, binary=season.board.member == "binary")
     _put(outside, path, form.encoded(content))
     return Report(path, difference, content)
-
-
-def explained(outside: Outside, season: Season, drift: Sequence[Drift]) -> list[dict[str, Any]]:
-    """Return drifting players with their most likely causes, as a report's JSON has them, without writing one."""
-    explaining = _Explaining(outside, season)
-    explaining.look_up(drift)
-    binary = season.board.member == "binary"
-    return [form.player(explaining.finished(one), binary) for one in explaining.explained(drift)]
 
 
 def _put(outside: Outside, path: str, data: bytes) -> None:
@@ -82,7 +86,7 @@ def _put(outside: Outside, path: str, data: bytes) -> None:
         outside.store.put_new(path, data)
 
 
-def _files(explaining: _Explaining, found: Compared) -> Iterator[bytes]:
+def _files(explaining: _Explaining, found: Found) -> Iterator[bytes]:
     """Yield the Parquet files, every drifting player in the order of the ids."""
     rows = iter(rows_of(found.batches()))
     explaining.look_up(rows_of(found.batches()))

@@ -1,14 +1,17 @@
-"""The totals of a season counted anew from its match results, so that a broken total does not vouch for itself."""
+"""A season's totals counted anew from its match results: so that no broken one vouches for itself; and mended so."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
+from leaderboard.errors import InputError, WrongStateError
 from leaderboard.season import Season
-from ledger import evidence
+from ledger import barrier, counting, evidence, journal, leases, match_rows
 from ledger.database import Database
+from ledger.leases import Lease
 
+MENDED = "totals mended"  #: the journal's event
 SHOWN = 100  #: broken totals that are returned; all are counted
 
 
@@ -41,12 +44,55 @@ class Recount:
 def recount(database: Database, season: Season) -> Recount:
     """Count every player's results anew, by another statement than totals are kept with, and compare; one statement.
 
-    Raises UnavailableError if that takes longer than the statement timeout.
+    Raises WrongStateError for a season whose results were pruned, UnavailableError if it takes longer than the
+    statement timeout.
     """
-    values = evidence.of(
-        database, season, aggregate=season.board.aggregate, descending=season.board.descending, limit=SHOWN
-    )
-    rows = database.rows("recount.broken", values)
+    _check_kept(database, season)
+    with database.transaction():
+        return _broken(database, season)
+
+
+def mend(database: Database, lease: Lease, season: Season, *, who: str, because: str) -> Recount:
+    """Let every total be what the results make, make it pending for Redis, and note it in the journal; return which.
+
+    All in one transaction, in which the lease stays the season's. The totals are counted anew as those of a voided
+    match are, from the results that count by then, so that new ones may come meanwhile. Safe to repeat. Raises what
+    ``recount`` does, LeaseLostError, and InputError if the results make points that no score of the board can hold.
+    """
+    _check_kept(database, season)
+    with database.transaction():
+        leases.check(database, lease)
+        barrier.enter(database, barrier.SEASONS, [season.key])
+        counting.stage(database, [counting.rule(season.key, season.board, season.bounds)])
+        found = _broken(database, season)
+        if not found.broken:
+            return found
+        database.rows("recount.touched", {"key": season.key})
+        for beyond in counting.recount(database, counting.source_id(database, season.board.source)):
+            raise InputError(
+                f"the results of player {beyond['player_id']!r} make {beyond['points']:,} points",
+                detail=f"board {beyond['board']} can hold {beyond['least']:,} to {beyond['most']:,}",
+                hint="void the matches that are wrong first: finale results void",
+            )
+        counting.settle(database)
+        detail = {"because": because, "totals": found.broken, "examples": [str(one) for one in found.examples[:20]]}
+        journal.write(database, season.key, MENDED, who=who, fence=lease.fence, detail=detail)
+    return found
+
+
+def _check_kept(database: Database, season: Season) -> None:
+    if since := match_rows.pruned_at(database, season.key):
+        raise WrongStateError(
+            f"the results of {season.name} were pruned from the ledger at {since:%Y-%m-%d %H:%M} UTC, "
+            "so no total can be counted anew",
+            hint="ask without --deep; the results are in the archive, see finale archive show",
+        )
+
+
+def _broken(database: Database, season: Season) -> Recount:
+    values = evidence.of(database, season, aggregate=season.board.aggregate, descending=season.board.descending)
+    database.rows("recount.broken", values)
+    rows = database.rows("recount.examples", {"limit": SHOWN})
     found = tuple(
         BrokenTotal(
             bytes(row["player_id"]),

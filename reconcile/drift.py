@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -110,6 +110,46 @@ class Comparison:
         values = asdict(self)
         del values["examples"]
         return {**values, "drift": self.drift, "compared": "every player"}
+
+
+class Found(Protocol):
+    """Drift that was found, of every player or of those that were looked at."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]: ...
+    def rows(self, limit: int) -> list[Drift]: ...
+    def difference(self, season: str) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Drifting players in memory, read as those of a whole comparison are; no player twice."""
+
+    drift: Sequence[Drift]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield every drifting player in the order of their ids, as one batch of ``SCHEMA``."""
+        ordered = sorted(self.drift, key=lambda one: (one.player_id or b"", one.kind))
+        columns = [
+            [getattr(one, field) for one in ordered]
+            for field in ("player_id", "kind", "redis_points", "ledger_points", "redis_reached_at", "ledger_reached_at")
+        ]
+        arrays = [pa.array(values, kind) for values, kind in zip(columns, SCHEMA.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+
+    def rows(self, limit: int) -> list[Drift]:
+        """Return up to ``limit`` drifting players, those with the most points first."""
+        return sorted(self.drift, key=_by_points)[:limit]
+
+    def difference(self, season: str) -> str:
+        """Return the hash of the difference, of the season called ``board/season``."""
+        found = Difference(season)
+        for batch in self.batches():
+            found.add(batch)
+        return found.hexdigest()
+
+
+def _by_points(one: Drift) -> tuple[int, bytes]:
+    return -max(points for points in (one.redis_points, one.ledger_points) if points is not None), one.player_id or b""
 
 
 class Difference:

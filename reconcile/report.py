@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reconcile.drift import IN_WORDS, Comparison, Drift
+from reconcile.drift import IN_WORDS, Drift
 from reconcile.explain import Explained
 from reconcile.shared import Shared
 
@@ -36,12 +36,12 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a report is of: the season, its difference's hash, the counts, and what the players share."""
+    """What a report is of: the season, its difference's hash, the counts as JSON, and what the players share."""
 
     board: str
     season: str
     difference: str
-    counts: Comparison
+    counts: Mapping[str, Any]
     shared: tuple[Shared, ...]
     files: tuple[str, ...]  #: names of the Parquet files beside it
     looked_up: int  #: drifting players whose results were looked up; of the others there are the numbers alone
@@ -57,7 +57,7 @@ def to_json(head: Head, players: Sequence[Explained], *, binary: bool) -> dict[s
         "board": head.board,
         "season": head.season,
         "difference": head.difference,
-        **head.counts.to_json(),
+        **head.counts,
         "shared": [one.to_json() for one in head.shared],
         "looked_up": head.looked_up,
         "files": list(head.files),

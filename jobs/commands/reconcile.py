@@ -34,7 +34,7 @@ def reconcile(
     Compared are the sealed standings, else the staged ones, else the live key, where players whose totals are still to
     be written are told apart from drift. Exit code 18 if any player differs. With --repair Redis gets what Finale's
     ledger has of exactly the drifting players, or of those named; a frozen season is then released to take its snapshot
-    again.
+    again. With --deep --repair the totals of the ledger are first made what its match results say.
 
     Example: finale reconcile goals s2026 --deep
     """
@@ -43,12 +43,14 @@ def reconcile(
 
     if player and not repair:
         raise InputError("--player says whom to repair", hint="add --repair")
+    if player and deep:
+        raise InputError("--deep mends every total that its results do not make", hint="leave --player out")
     who = who_acts(operator, lever=repair)
     with wired() as outside:
         found = find(outside, board, season_id)
         if repair:
             named = asking.ids(found, player or [])
-            done = asking.repair(outside, found, named, who=who, because=because)
+            done = asking.repair(outside, found, named, who=who, because=because, deep=deep)
             if as_json:
                 output.print_json(done.to_json())
             else:

@@ -81,7 +81,8 @@ def _check_totals(work: Acting, facts: Facts) -> None:
         raise SeasonHeldError(
             f"{season.name}: {found.broken:,} totals of the ledger are not what its results make, so nobody is paid",
             detail="; ".join(str(one) for one in found.examples[:5]),
-            hint=f"see: finale reconcile {season.board.name} {season.id} --deep; then correct the ledger",
+            hint=f"count them anew: finale reconcile {season.board.name} {season.id} --deep --repair, then: "
+            f"finale season release {season.board.name} {season.id}",
         )
 
 

@@ -1,4 +1,5 @@
 -- name: broken
+create temp table broken on commit drop as
 -- Totals that the season's results do not make: counted in another way than they were, player by player.
 with matches as (
     select m.player_id, m.match_id, m.played_at, m.points::numeric as points
@@ -38,10 +39,18 @@ with matches as (
 )
 select coalesce(r.player_id, t.player_id) as player_id,
        t.points::text as total_points, r.points::text as results_points,
-       t.reached_at as total_reached_at, r.reached_at as results_reached_at,
-       count(*) over () as count
+       t.reached_at as total_reached_at, r.reached_at as results_reached_at
 from reached r
 full join (select * from finale.player_total where season_id = %(key)s) t using (player_id)
-where r.points is distinct from t.points or r.reached_at is distinct from t.reached_at
-order by 1
-limit %(limit)s;
+where r.points is distinct from t.points or r.reached_at is distinct from t.reached_at;
+
+-- name: examples
+select *, count(*) over () as count from broken order by player_id limit %(limit)s;
+
+-- name: touched
+-- Not of a season that is sealed, whose standings are what they are.
+create temp table touched on commit drop as
+select s.season_id, b.player_id
+from finale.season s cross join broken b
+where s.season_id = %(key)s and s.pruned_at is null
+  and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled');

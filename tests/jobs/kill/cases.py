@@ -8,13 +8,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from signal import SIGKILL
 
+import psycopg
+
 from tests.harness.endstate import EndState
 from tests.harness.plan import Call, Deed, Plan
-from tests.harness.run import Outcome
+from tests.harness.run import Outcome, Running
 from tests.harness.season import World
 
 SEED = 20_261_204
 CLOSE = ("close", "cup", "s1")
+HELD, LOST = 20, 21  #: exit codes of who finds the season held, and of who was taken over
 KILLS: tuple[tuple[Deed, bool], ...] = (("kill", False), ("kill", True))
 FAULTS: tuple[tuple[Deed, bool], ...] = (("fail", False), ("fail", True), ("timeout", False), ("timeout", True))
 #: A few of them, where there is little time.
@@ -113,3 +116,39 @@ def _again(whole: Whole, world: World, plan: Plan) -> str:
     if outcome.code not in codes:
         return f"it should have ended with one of {sorted(codes)}: {outcome}"
     return whole.unlike(world, world.run(*whole.argv))
+
+
+def expire(world: World) -> None:
+    """Let the lease run out, as it does for a runner that hangs longer than its lease."""
+    with psycopg.connect(world.ledger_url, autocommit=True) as connection:
+        connection.execute("update finale.lease set expires_at = clock_timestamp() - interval '1 second'")
+
+
+def taken_over_at(whole: Whole, calls: Sequence[Call], fence: int = 1) -> None:
+    """Let a runner hang before each call past its lease and another do it all; the first then changes nothing.
+
+    ``fence`` is the first runner's, under which it may have staged.
+    """
+    found = []
+    for call in calls:
+        with whole.worlds() as world, world.running(*whole.argv, plan=Plan(call, "pause", done=False)) as first:
+            first.wait_until_paused()
+            expire(world)
+            if told := whole.unlike(world, world.run(*whole.argv)):
+                found.append(f"taken over at {call}: {told}")
+                continue
+            if told := changed_nothing(world, whole.end, first, fence):
+                found.append(f"resumed at {call}: {told}")
+    assert calls
+    assert not found, f"{len(found)} of {len(calls)} cases:\n\n" + "\n\n".join(found)
+
+
+def changed_nothing(world: World, before: EndState, first: Running, fence: int) -> str:
+    """Let the first runner go on; return what it did that it must not."""
+    outcome = first.go_on().finish()
+    after = world.end_state()
+    if outcome.code != LOST:
+        return f"it should have lost its lease: {outcome}"
+    if foreign := [path for path in after.staged() if f"-f{fence}-" not in path]:
+        return f"it staged what is not its own: {foreign}"
+    return after.without_staging().differs(before)

@@ -9,13 +9,19 @@ import psycopg
 import pytest
 
 from leaderboard.states import Step
-from tests.harness.endstate import EndState
 from tests.harness.plan import Call, Plan
-from tests.harness.run import Running
 from tests.harness.season import Prepared, World
-from tests.jobs.kill.cases import CLOSE, Whole, outside_transactions, sample, undisturbed
-
-HELD, LOST = 20, 21
+from tests.jobs.kill.cases import (
+    CLOSE,
+    HELD,
+    LOST,
+    Whole,
+    expire,
+    outside_transactions,
+    sample,
+    taken_over_at,
+    undisturbed,
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +33,6 @@ def whole(season: Prepared) -> Whole:
 def _only(whole: Whole, step: Step, text: str) -> Call:
     """Return the first call of the step whose text begins so."""
     return next(call for call in whole.of(step) if call.text.startswith(text))
-
-
-def _expire(world: World) -> None:
-    """Let the lease run out, as it does for a runner that hangs longer than its lease."""
-    with psycopg.connect(world.ledger_url, autocommit=True) as connection:
-        connection.execute("update finale.lease set expires_at = clock_timestamp() - interval '1 second'")
 
 
 def test_i9_c56_the_second_of_two_closes_is_told_who_works(whole: Whole) -> None:
@@ -64,7 +64,7 @@ def test_i9_c56_two_closes_at_once_are_one(whole: Whole) -> None:
 def test_i9_taken_over_in_any_step(whole: Whole, step: Step) -> None:
     """I1, I2, I5, I9: a runner hangs in a step past its lease; another does it all; the first then changes nothing."""
     calls = sample(outside_transactions(whole.of(step)), 1, f"take-over {step}")
-    _taken_over_at(whole, calls)
+    taken_over_at(whole, calls)
 
 
 @pytest.mark.slow
@@ -72,39 +72,13 @@ def test_i9_taken_over_in_any_step(whole: Whole, step: Step) -> None:
 @pytest.mark.parametrize("step", list(Step))
 def test_i9_taken_over_at_any_call(whole: Whole, step: Step) -> None:
     """I9: the same at every single call that is not within a transaction."""
-    _taken_over_at(whole, outside_transactions(whole.of(step)))
+    taken_over_at(whole, outside_transactions(whole.of(step)))
 
 
 def test_i9_taken_over_before_its_fence_is_raised(whole: Whole) -> None:
     """I9: a runner that hangs between the lease and the fence leaves no fence behind in Redis."""
     calls = [call for call in whole.calls if call.text.startswith(("EVALSHA fence", "CLIENT SETNAME"))][:2]
-    _taken_over_at(whole, calls)
-
-
-def _taken_over_at(whole: Whole, calls: list[Call]) -> None:
-    found = []
-    for call in calls:
-        with whole.worlds() as world, world.running(*CLOSE, plan=Plan(call, "pause", done=False)) as first:
-            first.wait_until_paused()
-            _expire(world)
-            if told := whole.unlike(world, world.run(*CLOSE)):
-                found.append(f"taken over at {call}: {told}")
-                continue
-            if told := _changed_nothing(world, whole.end, first):
-                found.append(f"resumed at {call}: {told}")
-    assert calls
-    assert not found, f"{len(found)} of {len(calls)} cases:\n\n" + "\n\n".join(found)
-
-
-def _changed_nothing(world: World, before: EndState, first: Running) -> str:
-    """Let the first runner go on; return what it did that it must not."""
-    outcome = first.go_on().finish()
-    after = world.end_state()
-    if outcome.code != LOST:
-        return f"it should have lost its lease: {outcome}"
-    if foreign := [path for path in after.staged() if "-f1-" not in path]:
-        return f"it staged what is not its own: {foreign}"
-    return after.without_staging().differs(before)
+    taken_over_at(whole, calls)
 
 
 def test_i9_a_late_sweep_leaves_what_the_other_has_staged(whole: Whole) -> None:
@@ -125,7 +99,7 @@ def _woken_in_the_middle(whole: Whole, sleeps: Call, meanwhile: Call) -> None:
     """Let one runner sleep, another take over and stop in the middle, the first wake up, and the other go on."""
     with whole.worlds() as world, world.running(*CLOSE, plan=Plan(sleeps, "pause", done=False)) as first:
         first.wait_until_paused()
-        _expire(world)
+        expire(world)
         with world.running(*CLOSE, plan=Plan(meanwhile, "pause", done=False)) as second:
             second.wait_until_paused()
             assert first.go_on().finish().code == LOST
@@ -138,7 +112,7 @@ def test_i9_within_a_transaction_the_take_over_waits(whole: Whole) -> None:
     with whole.worlds() as world, ExitStack() as stack:
         first = stack.enter_context(world.running(*CLOSE, plan=Plan(record, "pause", done=False)))
         first.wait_until_paused()
-        _expire(world)
+        expire(world)
         second = stack.enter_context(world.running(*CLOSE))
         _wait_for_a_lock(world)
         assert first.go_on().finish().code == LOST
