@@ -50,7 +50,7 @@ class Checked:
         """What drifts, in a line; nothing if nobody does."""
         if not self.drift:
             return ""
-        done = "put right" if self.repaired else f"see {self.report or 'finale reconcile'}"
+        done = f"{'put right, ' if self.repaired else ''}see {self.report or 'finale reconcile'}"
         named = "; ".join(str(one) for one in self.drift[:3])
         return f"{len(self.drift):,} of {self.players:,} players drift ({done}): {named}"
 

@@ -40,18 +40,25 @@ class Applied:
 
 
 def apply_pending(
-    outside: Outside, season: Season, holder: str, *, force: bool = False, freezer: Lease | None = None
+    outside: Outside,
+    season: Season,
+    holder: str,
+    *,
+    force: bool = False,
+    freezer: Lease | None = None,
+    everywhere: bool = False,
 ) -> Applied:
     """Write the season's pending totals to its live keys and return what was done.
 
     Buckets that another applier holds are left to it, unless it has ended or ``force`` takes them over. Those of which
     a server has lost writes are taken too, and written anew. Of a sealed season nothing is written. The ``freezer``,
     as long as its lease is the season's, takes every bucket by force, so that no older applier can write any more.
+    ``everywhere`` takes the players out of shards that are not theirs too, to which no applier ever wrote them.
     Raises WrongStateError for an adopted key, to which nothing is written.
     """
     check_own_key(season)
-    done = _apply_pending(outside, season, holder, force=force, freezer=freezer)
-    if force or freezer or done.lost_buckets:
+    done = _apply_pending(outside, season, holder, force=force, freezer=freezer, everywhere=everywhere)
+    if force or freezer or everywhere or done.lost_buckets:
         # Whoever writes by force may be putting right what others wrote, of which the counts knew nothing.
         recount_bands(outside, season)
     return done
@@ -66,7 +73,9 @@ def recount_bands(outside: Outside, season: Season) -> int:
     return sum(recount(outside.redis, live, scale, beside=own, repair=True).wrong for live, own in keys)
 
 
-def _apply_pending(outside: Outside, season: Season, holder: str, *, force: bool, freezer: Lease | None) -> Applied:
+def _apply_pending(
+    outside: Outside, season: Season, holder: str, *, force: bool, freezer: Lease | None, everywhere: bool
+) -> Applied:
     targets = written_keys(outside, season)
     every = freezer is not None
     dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
@@ -88,7 +97,7 @@ def _apply_pending(outside: Outside, season: Season, holder: str, *, force: bool
         if not leases:
             return done
         try:
-            spread = Spread(outside, _as_cut_now(outside, season), targets)
+            spread = Spread(outside, _as_cut_now(outside, season), targets, everywhere)
             marks, lost = agree(outside, season, leases)
             done += Applied(lost_buckets=lost)
             done += _write(outside, spread, leases, marks)

@@ -40,7 +40,7 @@ def repair(outside: Outside, season: Season, lease: Lease, players: Sequence[byt
     check_repairable(season)
     pending.players(outside.database, lease, players)
     frozen = reached(season.state, State.FROZEN)
-    done = apply_pending(outside, season, lease.holder, freezer=lease if frozen else None)
+    done = apply_pending(outside, season, lease.holder, freezer=lease if frozen else None, everywhere=True)
     leases.check(outside.database, lease)
     if frozen and (left := pending.count(outside.database, season.key)):
         raise UnavailableError(

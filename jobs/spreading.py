@@ -51,6 +51,7 @@ class Spread:
     outside: Outside
     season: Season
     targets: tuple[str, ...]
+    everywhere: bool = False  #: also take players out of shards that are not theirs, where a foreign writer put them
     turns: count[int] = field(default_factory=count)
 
     @cached_property
@@ -88,6 +89,13 @@ class Spread:
             found[shard][0].append(row)
         for total in gone:
             found[layout.of_player(total.player_id)][1].append(total)
+        if self.everywhere:
+            for shard, target in enumerate(self.targets):
+                here = found[shard][0]
+                mine = {total.player_id for total, _ in here}
+                others = {one.player_id: one for one in (*(row[0] for row in rows), *gone) if one.player_id not in mine}
+                there = apply.present(self.outside.redis, target, list(others))
+                found[shard] = (here, [others[member] for member in there])
         return found
 
     def _spread(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -108,6 +109,19 @@ def test_every_tick_checks_open_seasons(world: World, live: str) -> None:
     world.sql("update finale.live_check set checked_at = checked_at - interval '1 minute'")
     finale("tick").ok()
     assert len([event for event, _, _ in world.journal("cup", "one") if event == "drift"]) == 1
+    (first,) = (world.store / "reports/cup/one").glob("live-*.json")
+    told = json.loads(first.read_bytes())
+    assert events[0]["report"].endswith(f"reports/cup/one/{first.name}") and first.name in out.replace("\n", "")
+    assert {one["player_id"] for one in told["players"]} == {"p007", "intruder"} and told["compared"] == "live"
+    # Another difference has another report, which stands in the journal too; no report of a played season is accepted.
+    world.redis.zincrby(KEY, 5, "p008")
+    world.sql("update finale.live_check set checked_at = checked_at - interval '1 minute'")
+    finale("tick").ok()
+    assert len([event for event, _, _ in world.journal("cup", "one") if event == "drift"]) == 2
+    assert len(world.files("reports/cup/one/")) == 4
+    finale("season", "release", "cup", "one", "--accept-drift", first.name, "--because", "x", "--as", "ana").refused(
+        23, "no difference holds it"
+    )
 
 
 @pytest.mark.parametrize("compare", ["rows", "buckets"])
@@ -137,3 +151,47 @@ def test_a_ledger_of_the_users_own(world: World, compare: str, ties: str) -> Non
     finale("close", "cup", "one").ok()
     assert finale("reconcile", "cup", "one", "--json").ok().json["equal"] == 3
     finale("reconcile", "cup", "one", "--repair", "--as", "ana").refused(23, "no ledger of Finale's")
+
+
+@pytest.mark.parametrize(("aggregate", "order"), [("sum", "high"), ("best", "low"), ("last", "low")])
+def test_deep_repair_mends_totals_before_the_freeze(world: World, aggregate: str, order: str) -> None:
+    """Of a season that is played: totals are what the results make again, Redis follows, and the journal has it."""
+    play(world, f'aggregate = "{aggregate}"\norder = "{order}"')
+    right = world.redis.zrange(KEY, 0, -1, withscores=True)
+    world.sql("update finale.player_total set points = 900 where player_id in ('p030', 'p031')")
+    world.sql("delete from finale.player_total where player_id = 'p040'")
+    world.redis.zadd(KEY, {"p030": 900, "p050": 7})
+    finale("reconcile", "cup", "one", "--deep").refused(18, "3 totals", "p030: total 900", "--deep --repair")
+    finale("reconcile", "cup", "one", "--deep", "--repair").refused(4, "needs the name")
+    finale("reconcile", "cup", "one", "--deep", "--repair", "--player", "p030", "--as", "ana").refused(4, "--player")
+    words = ("reconcile", "cup", "one", "--deep", "--repair", "--because", "a bad update", "--as", "ana", "--json")
+    done = finale(*words).ok().json
+    assert (done["mended_totals"], done["repaired"]) == (3, 1)
+    assert world.redis.zrange(KEY, 0, -1, withscores=True) == right
+    assert finale("reconcile", "cup", "one", "--deep", "--json").ok().json["broken_totals"] == 0
+    (event,) = [entry for entry in world.journal("cup", "one") if entry[0] == "totals mended"]
+    assert event[1] == "ana" and event[2]["totals"] == 3 and event[2]["because"] == "a bad update"
+    assert finale(*words).ok().json["mended_totals"] == 0
+
+
+def test_i4_deep_repair_lets_a_season_held_for_broken_totals_close(world: World) -> None:
+    """I4: held for a total that vouched for itself; mended by the command that the hold names, released, sealed."""
+    play(world, "reconcile = { deep = true, repair = 0 }", over=True)
+    finale("close", "cup", "one", "--until", "freeze").ok()
+    world.sql("update finale.player_total set points = 900 where player_id = 'p030'")
+    world.redis.zadd(KEY, {"p030": 900})
+    finale("close", "cup", "one").refused(22, "p030: total 900, results 60", "finale reconcile cup one --deep --repair")
+    finale("reconcile", "cup", "one", "--deep", "--repair", "--as", "ana").ok()
+    assert world.redis.zscore(KEY, "p030") == 60
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+    finale("reconcile", "cup", "one", "--deep", "--repair", "--as", "ana").refused(23, "as it was sealed")
+
+
+def test_deep_refuses_a_season_whose_results_were_pruned(world: World) -> None:
+    """Its results are in the archive: told so, instead of every total being called broken."""
+    play(world, 'keep_live = "0s"', over=True)
+    finale("close", "cup", "one").ok()
+    finale("ledger", "prune", "--as", "op").ok()
+    finale("reconcile", "cup", "one", "--deep").refused(23, "were pruned from the ledger", "without --deep")
+    finale("reconcile", "cup", "one").ok()
