@@ -92,7 +92,7 @@ class DriftError(FinaleError):
 class DoctorError(FinaleError):
     """A check of ``finale doctor`` failed; the report says which, and the remedy."""
 
-    exit_code = 18
+    exit_code = 19
 
 
 class LeaseHeldError(FinaleError):

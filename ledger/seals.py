@@ -29,12 +29,19 @@ def find(database: Database, key: int, kind: str) -> SealRow | None:
 
 
 def commit(
-    database: Database, lease: Lease, board: str, kind: str, build: Callable[[int, str | None, datetime], bytes]
+    database: Database,
+    lease: Lease,
+    board: str,
+    kind: str,
+    build: Callable[[int, str | None, datetime], bytes],
+    *,
+    after: tuple[int, str] | None = None,
 ) -> SealRow:
     """Commit a seal as the next of the board's chain and return it; a seal committed before is returned as it stands.
 
     ``build`` is given the number in the chain, the hash of the seal before and the time, under a lock of the board, and
-    returns the exact bytes. Raises LeaseLostError.
+    returns the exact bytes. ``after`` is number and hash of a seal elsewhere that the chain goes on after, if it is
+    further than this ledger's. Raises LeaseLostError.
     """
     with database.transaction():
         leases.check(database, lease)
@@ -43,6 +50,8 @@ def commit(
             return found
         last = database.row("seals.last", {"board": board})
         number, previous = (last["number"] + 1, last["sha256"]) if last else (1, None)
+        if after is not None and after[0] >= number:
+            number, previous = after[0] + 1, after[1]
         body = build(number, previous, database.now())
         database.rows(
             "seals.commit",
@@ -59,6 +68,18 @@ def commit(
         committed = find(database, lease.key, kind)
         assert committed is not None
         return committed
+
+
+def kinds(database: Database, board: str) -> set[tuple[str, str]]:
+    """Return season and kind of every seal of the board that this ledger has."""
+    return {(row["season"], row["kind"]) for row in database.rows("seals.kinds", {"board": board})}
+
+
+def withdraw(database: Database, lease: Lease, kind: str, sha256: str) -> None:
+    """Forget a seal that was committed and can never be put, since another is in its place. Raises LeaseLostError."""
+    with database.transaction():
+        leases.check(database, lease)
+        database.rows("seals.withdraw", {"key": lease.key, "kind": kind, "sha256": sha256})
 
 
 def adopt(

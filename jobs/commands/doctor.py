@@ -25,7 +25,7 @@ def doctor(
 ) -> None:
     """Look at servers, clocks, rights, memory, room and store, and tell what is wrong and what to do about it.
 
-    Changes nothing that stays. Ends with 18 if a check fails, else with 0, whatever it warns of.
+    Changes nothing that stays. Ends with 19 if a check fails, else with 0, whatever it warns of.
 
     Example: finale doctor --json
     """

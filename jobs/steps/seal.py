@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from archive.canary import check_conditional_put
+from archive.layout import parse_seal, seals_dir
 from archive.objects import ObjectDiffersError, Store, settle
 from archive.publish import publish, staged_attempts, sweep
-from archive.seal import Chain, Seal, StandingFacts, build, same_content
+from archive.seal import Chain, Seal, StandingFacts, build, same_content, sha256
 from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
 from jobs import renaming
@@ -104,7 +105,26 @@ def commit(work: Acting, kind: str, facts: StandingFacts | GrantFacts | Correcti
             )
         )
 
-    return seals.commit(work.outside.database, work.lease, season.board.name, kind, bytes_of)
+    after = _after(work, kind)
+    return seals.commit(work.outside.database, work.lease, season.board.name, kind, bytes_of, after=after)
+
+
+def _after(work: Acting, kind: str) -> tuple[int, str] | None:
+    """Return number and hash of the last seal of the board that the store has and this ledger does not.
+
+    A ledger restored from a backup knows less than the store. None where nothing is unknown, or this very seal is:
+    that one will be taken over with its own place.
+    """
+    store, season = work.outside.store, work.season
+    known = seals.kinds(work.outside.database, season.board.name)
+    places = ((found.path, parse_seal(found.path)) for found in store.list(seals_dir(season.board.name)))
+    unknown = {
+        (place.season, place.kind): path for path, place in places if place and (place.season, place.kind) not in known
+    }
+    if not unknown or (season.id, kind) in unknown:
+        return None
+    read = ((Seal.parse(body).chain.number, sha256(body)) for body in map(store.get, unknown.values()))
+    return max(read)
 
 
 def put(work: Acting, row: SealRow) -> Seal:
@@ -120,10 +140,13 @@ def put(work: Acting, row: SealRow) -> Seal:
         body = work.outside.store.get(mine.path)
     theirs = Seal.parse(body)
     if differing := same_content(theirs, mine):
+        # Ours is nowhere but here and never will be: without it, the season may be reopened and counted anew.
+        seals.withdraw(work.outside.database, work.lease, mine.kind, row.sha256)
         raise SeasonHeldError(
             f"the {mine.name} are sealed already, with other content than this ledger's",
             detail=f"{mine.path}: {'; '.join(differing[:5])} (sealed, here)",
-            hint="another installation writes to this bucket, or the ledger was restored; decide which is right",
+            hint="another installation writes to this bucket, or the ledger was restored and lacks results: import "
+            "them, reopen the season and close it (docs/backup.md)",
         )
     place = theirs.chain
     seals.adopt(work.outside.database, work.lease, mine.board_name, mine.kind, body, place.number, place.previous)

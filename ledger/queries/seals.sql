@@ -18,3 +18,9 @@ select season_id, kind from finale.seal where board = %(board)s and number = %(n
 update finale.seal
 set number = %(number)s, previous = %(previous)s, sha256 = %(sha256)s, body = %(body)s, fence = %(fence)s
 where season_id = %(key)s and kind = %(kind)s;
+
+-- name: kinds
+select s.season, seal.kind from finale.seal join finale.season s using (season_id) where seal.board = %(board)s;
+
+-- name: withdraw
+delete from finale.seal where season_id = %(key)s and kind = %(kind)s and sha256 = %(sha256)s;

@@ -78,16 +78,16 @@ def test_as_a_table_for_some_boards(cup: World) -> None:
 
 
 def test_servers_that_are_away_hinder_no_other_check(cup: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Redis, then without PostgreSQL: exit 18, what failed is named, the rest is still looked at; no secret."""
+    """Without Redis, then without PostgreSQL: exit 19, what failed is named, the rest is still looked at; no secret."""
     good = os.environ["FINALE_REDIS"]
     monkeypatch.setenv("FINALE_REDIS", "redis://:hunter2@127.0.0.1:1/0")
-    answer = finale("doctor", "--json").refused(18, "redis answers")
+    answer = finale("doctor", "--json").refused(19, "redis answers")
     assert answer.json["verdict"] == "fail"
     assert {checks(answer)[f"{area} answers"]["verdict"] for area in ("redis", "store")} == {"fail", "ok"}
     assert "hunter2" not in answer.out + answer.err
     monkeypatch.setenv("FINALE_REDIS", good)
     monkeypatch.setenv("FINALE_POSTGRES", "postgresql://game:hunter2@127.0.0.1:1/finale")
-    answer = finale("doctor", "--json").refused(18, "postgres answers")
+    answer = finale("doctor", "--json").refused(19, "postgres answers")
     assert checks(answer)["redis WATCH cup"]["verdict"] == "ok"
     assert "hunter2" not in answer.out + answer.err
 
@@ -124,7 +124,7 @@ def test_a_right_that_is_missing_is_named(
         commands = ["+@all", f"-{missing}", *([] if dry_run else ["-acl"])]
         client.acl_setuser("narrow", enabled=True, passwords=["+pw"], keys=["*"], commands=commands)
         monkeypatch.setenv("FINALE_REDIS", redis_server.url.replace("unix://", "unix://narrow:pw@"))
-        answer = finale("doctor", "cup", "--json").refused(18, "rights cup")
+        answer = finale("doctor", "cup", "--json").refused(19, "rights cup")
         told = checks(answer)["redis rights cup"]
         assert told["found"] == f"this user may not: {missing.upper()}"
         assert "--rights" in told["remedy"]
@@ -156,14 +156,14 @@ def test_a_proxy_that_loses_the_watch_is_found(cup: World, monkeypatch: pytest.M
         return [None for _ in commands]  # as through a proxy that sends WATCH and EXEC to two servers
 
     monkeypatch.setattr(ProofConnection, "exec", forgetful)
-    answer = finale("doctor", "cup", "--json").refused(18, "WATCH cup")
+    answer = finale("doctor", "cup", "--json").refused(19, "WATCH cup")
     assert "not a proxy" in checks(answer)["redis WATCH cup"]["remedy"]
 
 
 def test_a_ledger_that_lacks_its_schema(cup: World, monkeypatch: pytest.MonkeyPatch, postgres_url: str) -> None:
     """An empty database: the migrations are named, with the command; the rights are told to be missing."""
     monkeypatch.setenv("FINALE_POSTGRES", postgres_url)
-    answer = finale("doctor", "--json").refused(18, "postgres migrations")
+    answer = finale("doctor", "--json").refused(19, "postgres migrations")
     told = checks(answer)["postgres migrations"]
     assert "0001_spine" in told["found"]
     assert told["remedy"] == "run: finale db migrate"
@@ -177,7 +177,7 @@ def test_a_role_with_too_few_rights(cup: World, monkeypatch: pytest.MonkeyPatch,
             connection.execute("grant usage on schema finale to reader")
             connection.execute("grant select on all tables in schema finale to reader")
             monkeypatch.setenv("FINALE_POSTGRES", ledger_url.replace("finale@", "reader@", 1))
-            told = checks(finale("doctor", "--json").refused(18, "postgres rights"))["postgres rights"]
+            told = checks(finale("doctor", "--json").refused(19, "postgres rights"))["postgres rights"]
             assert "update on finale.season" in told["found"]
             assert "ownership of finale.grants" in told["found"]
             assert "select on" not in told["found"]
@@ -196,7 +196,7 @@ def test_a_bucket(cup: World, monkeypatch: pytest.MonkeyPatch) -> None:
         assert found["store conditional put"]["verdict"] == "ok"
         assert found["store lifecycle rules"]["verdict"] == "unknown"
         monkeypatch.setenv("FINALE_STORE", "s3://no-such-bucket/boards")
-        answer = finale("doctor", "--json").refused(18, "store answers")
+        answer = finale("doctor", "--json").refused(19, "store answers")
         assert "does not exist" in checks(answer)["store answers"]["found"]
 
 

@@ -1,0 +1,62 @@
+"""docs/runbook.md has a place for every hold and every exit code that there is in the source."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+
+from leaderboard.errors import FinaleError
+from tests.support.holds import FOLDERS, REPOSITORY, reasons, subclasses
+
+RUNBOOK = (REPOSITORY / "docs/runbook.md").read_text("utf-8")
+HEADINGS = set(re.findall(r"^### (.+)$", RUNBOOK, re.MULTILINE))
+#: Holds whose message is put together elsewhere, and what they say.
+COMPOSED = {
+    "jobs/renaming.py: reason": ["…/… has ended before … was frozen"],
+    "jobs/runner.py: verdict.reason": [],  # any of those that a step plans
+    "jobs/steps/snapshot.py: _gone(facts)": ["… shards do not exist"],
+    "…: … …": [
+        "…: the grants wait for an approval",
+        "…: the grants pass the budget of the reward table, so nobody is paid",
+        "…: the grants are not those that were approved",
+    ],
+}
+#: Told as the detail of a hold.
+DETAILS = {"the frozen key does not exist, and the old name does"}
+
+
+def test_every_hold_has_its_section() -> None:
+    """Each message with which a season can be held is a heading, and no heading is of a message that is gone."""
+    found = reasons()
+    assert len(found) > 20
+    wanted = {heading for reason in found for heading in COMPOSED.get(reason, [reason])}
+    assert wanted - HEADINGS == set(), {reason: found.get(reason) for reason in wanted - HEADINGS}
+    assert HEADINGS - wanted - DETAILS == set()
+    assert COMPOSED.keys() <= found.keys()
+
+
+def codes() -> dict[int, set[str]]:
+    """Return the classes of errors by exit code."""
+    names = subclasses("FinaleError")
+    found: dict[int, set[str]] = {}
+    for folder in FOLDERS:
+        for path in (REPOSITORY / folder).rglob("*.py"):
+            defined = [node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ClassDef)]
+            for name in set(defined) & names:
+                module = importlib.import_module(str(path.relative_to(REPOSITORY).with_suffix("")).replace("/", "."))
+                kind = getattr(module, name)
+                assert issubclass(kind, FinaleError)
+                found.setdefault(kind.exit_code, set()).add(name)
+    return found
+
+
+def test_every_exit_code_has_its_section() -> None:
+    """Each code has one section, which names every class that ends with it; operations.md lists the same codes."""
+    sections = dict(re.findall(r"^## Exit code (\d+)[^\n]*\n(.*?)(?=^## |\Z)", RUNBOOK, re.MULTILINE | re.DOTALL))
+    found = codes()
+    assert {str(code) for code in found} | {"0", "2", "130"} == sections.keys()
+    told = {code: {name for name in names if f"`{name}`" in sections[str(code)]} for code, names in found.items()}
+    assert told == found
+    listed = re.findall(r"^\| (\d+) \|", (REPOSITORY / "docs/operations.md").read_text("utf-8"), re.MULTILINE)
+    assert set(listed) == sections.keys()
