@@ -89,8 +89,13 @@ def sampled(calls: Sequence[Call], deeds: Iterable[tuple[Deed, bool]], count: in
 
 
 def every(calls: Sequence[Call], do: Deed, done: bool) -> Iterator[Plan]:
-    """Yield a plan for each call."""
-    return (Plan(call, do, done) for call in calls)
+    """Yield this deed's share of the plans for these calls: over all deeds each call is killed, and fails, once.
+
+    Killed after a call, the process leaves what it would when killed before the next: so a kill after is tried at every
+    call, a kill before at every fourth. Of the four ways to fail, each is tried at every fourth call, of its own.
+    """
+    first, apart = (FAULTS.index((do, done)), len(FAULTS)) if (do, done) in FAULTS else (0, 1 if done else 4)
+    return (Plan(call, do, done) for call in calls[first::apart])
 
 
 def run_again(whole: Whole, plans: Iterable[Plan]) -> None:

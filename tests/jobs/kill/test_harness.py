@@ -11,7 +11,7 @@ from leaderboard.keys import helper_key
 from tests.harness.plan import Call, Deed, Plan
 from tests.harness.run import HungError
 from tests.harness.season import Prepared, World
-from tests.jobs.kill.cases import CLOSE
+from tests.jobs.kill.cases import CLOSE, FAULTS, KILLS, every
 
 OPEN = (*CLOSE, "--until", "open")
 SEAL = (*CLOSE, "--until", "seal")
@@ -101,3 +101,12 @@ def test_a_pause_that_never_comes_is_told(season: Prepared) -> None:
         pytest.raises(HungError, match="did not come to its pause"),
     ):
         command.wait_until_paused()
+
+
+def test_the_sweeps_together_kill_and_fail_every_call() -> None:
+    """Shared out over the deeds: each call is killed after, and fails in exactly one way; every deed has its calls."""
+    calls = [Call("freeze", "redis", "PING", nth) for nth in range(1, 20)]
+    plans = {deed: [plan.call for plan in every(calls, *deed)] for deed in (*KILLS, *FAULTS)}
+    assert plans["kill", True] == calls
+    assert sorted(call.nth for deed in FAULTS for call in plans[deed]) == list(range(1, 20))
+    assert min(map(len, plans.values())) == 4

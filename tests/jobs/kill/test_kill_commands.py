@@ -124,7 +124,7 @@ def of_redis(whole: Whole, step: Step) -> list[Call]:
 def test_i8_every_call_of_these_commands(
     adopting: Whole, again: Whole, renaming: Whole, ticking: Whole, do: Deed, done: bool
 ) -> None:
-    """I8: the same at every call of an adoption, of a clean again, of a freeze by renaming, and of what a tick adds."""
+    """I8: the same, shared out, in an adoption, a clean again, a freeze by renaming, and what a tick adds."""
     between = [call for call in ticking.calls if call.step not in list(Step)] if do == "kill" else []
     for whole, calls in (
         (adopting, list(adopting.calls)),

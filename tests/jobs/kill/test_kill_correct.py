@@ -61,7 +61,7 @@ def test_i8_failing_anywhere_the_next_one_ends_the_same(whole: Whole) -> None:
 @pytest.mark.timeout(14_400)
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 def test_i8_every_call_of_a_correction(whole: Whole, do: Deed, done: bool) -> None:
-    """I8: the same at every single call."""
+    """I8: the same at every call, the deeds shared out as ``every`` does."""
     run_again(whole, every(whole.calls, do, done))
 
 

@@ -108,7 +108,7 @@ def test_i5_i8_each_grant_is_in_the_stream_once(by_stream: Whole) -> None:
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 def test_i5_i8_every_call_of_a_delivery(by_webhook: Whole, by_stream: Whole, do: Deed, done: bool) -> None:
-    """I5, I8: the same at every single outside call of a delivery, by webhook and by stream."""
+    """I5, I8: the same, shared out, at every outside call of a delivery, by webhook and by stream."""
     for whole in (by_webhook, by_stream):
         run_again(whole, every(whole.of(Step.DELIVER), do, done))
 

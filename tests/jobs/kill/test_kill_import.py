@@ -63,7 +63,7 @@ def test_i8_failing_anywhere_the_next_import_mends_it(whole: Whole) -> None:
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 def test_i8_every_kind_of_call(whole: Whole, do: Deed, done: bool) -> None:
-    """I6, I8: the same at the first and the last of all calls that say the same."""
+    """I6, I8: the same, shared out, at the first and the last of all calls that say the same."""
     run_again(whole, every(_ends(whole.calls), do, done))
 
 

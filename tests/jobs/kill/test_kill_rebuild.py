@@ -54,5 +54,5 @@ def test_i8_killed_anywhere_players_see_a_whole_board(season: Prepared, whole: W
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 def test_i8_every_call_of_a_rebuild(whole: Whole, do: Deed, done: bool) -> None:
-    """I8: the same at every single outside call."""
+    """I8: the same at every outside call, the deeds shared out as ``every`` does."""
     run_again(whole, every(whole.calls, do, done))

@@ -121,6 +121,6 @@ def test_i9_a_runner_that_slept_while_granting_changes_nothing(whole: Whole, tex
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 def test_i8_every_call_while_granting(whole: Whole, waiting: Whole, do: Deed, done: bool) -> None:
-    """I8: the same at every single call of the reward step, without and with an approval."""
+    """I8: the same, shared out, at every call of the reward step, without and with an approval."""
     for each in (whole, waiting):
         run_again(each, every(each.of(Step.REWARD), do, done))

@@ -49,5 +49,5 @@ def test_i8_failing_in_any_step_it_ends_the_same(whole: Whole, step: str) -> Non
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 @pytest.mark.parametrize("step", STEPS)
 def test_i8_every_call_of_every_step(whole: Whole, step: str, do: Deed, done: bool) -> None:
-    """I8: the same at every single outside call of a season."""
+    """I8: the same at every outside call of a season, the deeds shared out as ``every`` does."""
     run_again(whole, every(whole.of(step), do, done))

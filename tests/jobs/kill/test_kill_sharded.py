@@ -78,5 +78,5 @@ def test_i1_i8_killed_or_failing_over_several_keys(whole: Whole, step: Step) -> 
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 @pytest.mark.parametrize("step", SHARDED)
 def test_i8_every_call_over_several_keys(whole: Whole, step: Step, do: Deed, done: bool) -> None:
-    """I8: the same at every single outside call of these steps."""
+    """I8: the same at every outside call of these steps, the deeds shared out as ``every`` does."""
     run_again(whole, every(whole.of(step), do, done))

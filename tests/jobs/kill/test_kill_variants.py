@@ -91,7 +91,7 @@ def test_i1_i8_cleaned_later_by_hand(kept: Whole) -> None:
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize(("do", "done"), [*KILLS, *FAULTS])
 def test_i8_every_call_of_the_variants(in_a_bucket: Whole, expiring: Whole, kept: Whole, do: Deed, done: bool) -> None:
-    """I8: the same at every request to a bucket, every call while a key expires, and every call of a clean by hand."""
+    """I8: the same, shared out, at every request to a bucket, call while a key expires, and call of a clean by hand."""
     requests = [call for call in in_a_bucket.calls if call.kind == "store"]
     for whole, calls in ((in_a_bucket, requests), (expiring, expiring.of(Step.CLEAN)), (kept, list(kept.calls))):
         run_again(whole, every(calls, do, done))
