@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from jobs.doctor.checks import Checks
 from jobs.embedded.redis_server import RedisServer
 from leaderboard.keys import canary_keys
 from ledger.inspection import kind_of_pooling
+from live import inspection
 from tests.support.cli import Answer, World, differing, finale
 from tests.support.s3 import s3_server
 
@@ -134,16 +136,39 @@ def test_a_right_that_is_missing_is_named(
             assert 0 < client.ttl(key) <= 60
 
 
-def test_what_a_killed_doctor_leaves_goes_by_itself(cup: World, redis_url: str) -> None:
-    """Canaries have a time to live from the command that makes them, or the one after; the next run removes them."""
-    from live import inspection
+class _Killed(BaseException):
+    pass
 
-    key = "leaderboard:cup:s2026"
-    for last in range(len(inspection.FORMS)):
-        with redis.Redis.from_url(redis_url) as client, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(inspection, "FORMS", inspection.FORMS[: last + 1])
-            inspection.refusals(client, key)
-            assert client.keys() == []
+
+def test_i8_what_a_killed_doctor_leaves_goes_by_itself(cup: World, redis_url: str) -> None:
+    """I8: killed before any of its commands: at most canaries, with a time to live but for the one just made.
+
+    The next run removes them. From the kill on, nothing more is sent.
+    """
+    key, sent, admin = "leaderboard:cup:s2026", inspection.send, cup.redis
+    admin.acl_setuser("plain", enabled=True, passwords=["+pw"], keys=["*"], commands=["+@all", "-acl"])
+    plain = redis_url.replace("unix://", "unix://plain:pw@")
+    try:
+        for last in range(len(inspection.FORMS) + 1):
+            rest = iter(range(last + 1))  # the first is the refused ACL WHOAMI
+
+            def dying(connection: Any, *command: Any, rest: Iterator[int] = rest) -> Any:
+                if next(rest, None) is None:
+                    raise _Killed
+                return sent(connection, *command)
+
+            with redis.Redis.from_url(plain) as client, pytest.MonkeyPatch.context() as patch:
+                patch.setattr(inspection, "send", dying)
+                with pytest.raises(_Killed):
+                    inspection.refusals(client, key)
+            left = [name.decode() for name in admin.keys("*")]
+            assert set(left) <= set(canary_keys(key))
+            assert sum(admin.ttl(name) < 0 for name in left) <= 1
+            with redis.Redis.from_url(plain) as client:
+                assert inspection.refusals(client, key) == []
+            assert admin.keys("*") == []
+    finally:
+        admin.acl_deluser("plain")
     inspection.touch(cup.redis, canary_keys(key)[0])
     assert 0 < cup.redis.ttl(canary_keys(key)[0]) <= 60
 
