@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from ledger.database import Database
 from ledger.rights import OWNED, written
@@ -19,15 +18,12 @@ class Server:
     named: str
     standby: bool
     role: str
-    pid: int
     superuser: bool
     database: str
     bytes: int
     commits: str
-    statement_timeout: str
     fsync: str
     same_machine: bool
-    zone: str
     temporary: bool
 
 
@@ -81,11 +77,6 @@ def kind_of_pooling(told: int, before: int, between: int, after: int) -> str:
     if before != after or between == before:
         return "transaction"
     return "none" if told == before else "session"
-
-
-def clock(database: Database) -> datetime:
-    """Return the server's clock, UTC."""
-    return database.now()
 
 
 def _pid(database: Database) -> int:

@@ -1,11 +1,10 @@
 -- name: server
 select current_setting('server_version_num')::int as version, current_setting('server_version') as named,
-       pg_is_in_recovery() as standby, current_user::text as role, pg_backend_pid() as pid,
+       pg_is_in_recovery() as standby, current_user::text as role,
        (select rolsuper from pg_roles where rolname = current_user) as superuser,
        current_database()::text as database, pg_database_size(current_database()) as bytes,
-       current_setting('synchronous_commit') as commits, current_setting('statement_timeout') as statement_timeout,
+       current_setting('synchronous_commit') as commits,
        current_setting('fsync') as fsync, inet_server_addr() is null as same_machine,
-       current_setting('TimeZone') as zone,
        has_database_privilege(current_database(), 'TEMPORARY') as temporary;
 
 -- name: folder
