@@ -9,7 +9,7 @@ from jobs.taking import Taken, write_totals
 from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.errors import FinaleError
-from ledger import voids
+from ledger import pending, voids
 from ledger.voids import Voided
 
 
@@ -58,5 +58,6 @@ def void_match(
     voided = voids.void(outside.database, source, match, player=player, who=who, because=because, dry_run=dry_run)
     taken = Taken()
     if not dry_run:
-        write_totals(outside, boards, {one.key for one in voided.seasons if not one.frozen}, taken)
+        # Also those that a void which was broken off has left: voided again, it touches no season any more.
+        write_totals(outside, boards, set(pending.seasons(outside.database)), taken)
     return Outcome(voided, taken.applied, taken.unapplied)

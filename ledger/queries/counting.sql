@@ -6,6 +6,8 @@ select * from jsonb_to_recordset(%(rules)s) as r (
 );
 
 -- name: staging
+create index on rules (board, starts_at);
+create temp table counting_boards on commit drop as select distinct board from rules;
 create temp table counted (
     season_id int, match_id text collate "C", player_id bytea, points bigint, played_at timestamptz, frozen boolean
 ) on commit drop;

@@ -27,16 +27,27 @@ where played_at > %(until)s;
 update staged s
 set verdict = 'refused',
     reason = case when exists (
-        select from rules r
-        where s.played_at >= r.starts_at and s.played_at < r.ends_at and finale.matches_filter(s.attributes, r.wanted)
+        select
+        from counting_boards b
+        -- Seasons of a board do not overlap: the last that has begun is the only one it can be.
+        cross join lateral (
+            select * from rules r where r.board = b.board and r.starts_at <= s.played_at
+            order by r.starts_at desc limit 1
+        ) r
+        where s.played_at < r.ends_at and finale.matches_filter(s.attributes, r.wanted)
     ) then 'the results of that season were pruned: they are in the archive'
     else 'no season of any board takes results played at that time' end
 where verdict is null
   and exists (select from unnest(%(filters)s::jsonb[]) as wanted where finale.matches_filter(s.attributes, wanted))
   and not exists (
-    select from rules r
-    where s.played_at >= r.starts_at and s.played_at < r.ends_at and not r.pruned
-      and finale.matches_filter(s.attributes, r.wanted)
+    select
+    from counting_boards b
+    -- Seasons of a board do not overlap: the last that has begun is the only one it can be.
+    cross join lateral (
+        select * from rules r where r.board = b.board and r.starts_at <= s.played_at
+        order by r.starts_at desc limit 1
+    ) r
+    where s.played_at < r.ends_at and finale.matches_filter(s.attributes, r.wanted) and not r.pruned
   );
 
 -- name: refuse_voided
@@ -77,8 +88,16 @@ with taken as (
     insert into counted (season_id, match_id, player_id, points, played_at, frozen)
     select r.season_id, t.match_id, t.player_id, t.points, t.played_at, r.frozen
     from taken t
-    left join rules r on t.played_at >= r.starts_at and t.played_at < r.ends_at
-                     and finale.matches_filter(t.attributes, r.wanted)
+    left join lateral (
+        select r.*
+        from counting_boards b
+        -- Seasons of a board do not overlap: the last that has begun is the only one it can be.
+        cross join lateral (
+            select * from rules r where r.board = b.board and r.starts_at <= t.played_at
+            order by r.starts_at desc limit 1
+        ) r
+        where t.played_at < r.ends_at and finale.matches_filter(t.attributes, r.wanted)
+    ) r on true
 )
 select count(*) as count from taken;
 

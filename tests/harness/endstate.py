@@ -22,13 +22,18 @@ from jobs.identity import has_ended
 _QUERIES = {
     "seasons": "select board, season, state, starts_at, ends_at, closes_at, backfill, definition, live_key,"
     " frozen_at is not null as frozen, sealed_at is not null as sealed, keep_until is not null as kept,"
+    " pruned_at is not null as pruned,"
     " hold_reason, attempts, last_error from finale.season order by board, season",
     "steps": "select season_id, step from finale.journal where event = 'done' order by journal_id",
     "held": "select season_id, detail from finale.journal where event = 'held'",
     "results": "select season_id, step from finale.step_result order by season_id, step",
     "totals": "select season_id, player_id, points, reached_at, matches from finale.player_total order by 1, 2",
-    "matches": "select name as source, match_id, player_id, points, played_at"
+    "matches": "select name as source, match_id, player_id, points, played_at, voided"
     " from finale.match_result join finale.source using (source_id) order by 1, 2, 3",
+    "voids": "select match_id, player_id, who, because from finale.void order by 1, 2",
+    "late voids": "select season_id, match_id, player_id from finale.late_void order by 1, 2, 3",
+    "removed": "select season_id, player_id from finale.removed_player order by 1, 2",
+    "told": "select season_id, event from finale.journal where event in ('voided', 'pruned') order by journal_id",
     "late": "select season_id, match_id, player_id from finale.late_result order by 1, 2, 3",
     "set aside": "select kind, given from finale.set_aside order by fingerprint",
     "pending": "select season_id, bucket, player_id from finale.pending order by 1, 2, 3",
@@ -129,6 +134,8 @@ def _files(store_url: str, environ: Mapping[str, str]) -> dict[str, bytes]:
 
 def _seals(committed: dict[tuple[str, str], bytes], store: dict[str, bytes]) -> dict[str, Any]:
     stored = {path: data for path, data in store.items() if path.startswith("seals/")}
+    # The ledger keeps no copy of the seal of a season's results.
+    results = {path: json.loads(stored.pop(path)) for path in sorted(stored) if path.endswith("/results.json")}
     assert Counter(stored.values()) == Counter(committed.values()), "the store's seals are not those of the ledger"
     content = {}
     for (season, kind), body in committed.items():
@@ -139,7 +146,9 @@ def _seals(committed: dict[tuple[str, str], bytes], store: dict[str, bytes]) -> 
         content[f"{season} {kind}"] = {key: value[key] for key in value if key not in _MAY_DIFFER} | {
             "chain": (value["chain"]["number"], value["chain"]["previous"] is None)
         }
-    return {"paths": sorted(stored), **content}
+    for path, value in results.items():
+        content[path] = {key: value[key] for key in value if key not in _MAY_DIFFER}
+    return {"paths": sorted([*stored, *results]), **content}
 
 
 def _keys(redis_url: str) -> dict[bytes, Any]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import random
+from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.harness.plan import Call, Deed, Plan
@@ -14,6 +18,7 @@ from tests.jobs.kill.cases import (
     CLOSE,
     FAULTS,
     KILLS,
+    SEED,
     Whole,
     every,
     outside_transactions,
@@ -22,6 +27,8 @@ from tests.jobs.kill.cases import (
     sampled,
     undisturbed,
 )
+from tests.support.servers import ServerFactory
+from tests.support.topologies import sentinel_pair
 
 LIVE_KEY = b"leaderboard:cup:s1"
 PACKED = 2**24
@@ -87,6 +94,55 @@ def test_i9_an_applier_that_slept_until_the_season_was_cleaned(whole: Whole) -> 
             assert after.keys == before.keys, call
             assert after.files == before.files
             assert not after.ledger["pending"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_c19_i6_exactly_once_under_violence(season: Prepared, server_factory: ServerFactory) -> None:
+    """I6, I8, I9, C19: Redis, ledger and a recount of the files agree, whatever happened to those who wrote.
+
+    Importers repeat every file with appliers beside them, all of them killed at random; failovers lose the last writes;
+    the batch of an applier that slept through it all arrives in the end.
+    """
+    chance = random.Random(SEED)
+    files = [season.root / f"violence{number}.csv" for number in range(3)]
+    write_results(files[0], 150, seed=0, matches="v")
+    write_results(files[1], 150, seed=1, matches="w")
+    heading, *lines = files[0].read_text().splitlines()
+    lines += files[1].read_text().splitlines()[1:]
+    files[2].write_text("\n".join([heading, *chance.sample(lines, len(lines))]))  # all of it again, in another order
+    with season.world() as here, sentinel_pair(server_factory) as watched:
+        at = watched.sentinel.sentinels[0].connection_pool.connection_kwargs
+        world = replace(here, redis_url=f"redis+sentinel://{at['host']}:{at['port']}/{watched.name}")
+        importing = [("results", "import", str(path), "--board", "cup") for path in files]
+        calls = world.run(*importing[0]).calls
+        sends = next(call for call in calls if call.text.startswith("EVALSHA apply"))
+        with world.running(*importing[1], plan=Plan(sends, "pause", done=False)) as sleeper:
+            sleeper.wait_until_paused()
+            for turn in range(6):
+                if turn in (1, 4):
+                    watched.cut_off()
+                commands = [*importing, ("results", "apply", "cup", "s1"), ("results", "apply", "cup", "s1")]
+                plans = [Plan(call, "kill", done=chance.random() < 0.5) for call in chance.sample(calls, 4)]
+                with ExitStack() as stack:
+                    beginning = zip(chance.sample(commands, 4), plans, strict=True)
+                    for one in [stack.enter_context(world.running(*argv, plan=plan)) for argv, plan in beginning]:
+                        one.finish()
+                if turn in (1, 4):
+                    watched.fail_over()
+            for argv in [*importing, ("results", "apply", "cup", "s1")]:
+                outcome = world.run(*argv)
+                assert outcome.code == 0, outcome
+            sleeper.go_on().finish()
+        primary = watched.sentinel.master_for(watched.name)
+        with primary, psycopg.connect(world.ledger_url) as ledger:
+            board = dict(primary.zrange(LIVE_KEY, 0, -1, withscores=True))
+            kept = ledger.execute("select player_id, points, reached_at from finale.player_total").fetchall()
+            waiting = ledger.execute("select count(*) from finale.pending").fetchall()
+    totals = _recount(season.root / "results.csv", *files)
+    assert {bytes(player): (points, reached_at) for player, points, reached_at in kept} == totals
+    assert board == {player: _score(*total) for player, total in totals.items()}
+    assert waiting == [(0,)]
 
 
 def _ends(calls: tuple[Call, ...]) -> list[Call]:
