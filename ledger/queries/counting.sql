@@ -6,8 +6,14 @@ select * from jsonb_to_recordset(%(rules)s) as r (
 );
 
 -- name: staging
-create index on rules (board, starts_at);
-create temp table counting_boards on commit drop as select distinct board from rules;
+-- Between two neighbouring edges no season begins or ends: a result's slot, found by halving, tells its seasons.
+create temp table edges on commit drop as
+select array_agg(distinct at order by at) as edges
+from (select starts_at as at from rules union all select ends_at from rules) e;
+create temp table slots on commit drop as
+select e.slot::int as slot, r.season_id
+from rules r cross join edges cross join unnest(edges.edges) with ordinality as e (at, slot)
+where e.at >= r.starts_at and e.at < r.ends_at;
 create temp table counted (
     season_id int, match_id text collate "C", player_id bytea, points bigint, played_at timestamptz, frozen boolean
 ) on commit drop;

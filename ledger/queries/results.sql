@@ -28,26 +28,18 @@ update staged s
 set verdict = 'refused',
     reason = case when exists (
         select
-        from counting_boards b
-        -- Seasons of a board do not overlap: the last that has begun is the only one it can be.
-        cross join lateral (
-            select * from rules r where r.board = b.board and r.starts_at <= s.played_at
-            order by r.starts_at desc limit 1
-        ) r
-        where s.played_at < r.ends_at and finale.matches_filter(s.attributes, r.wanted)
+        from slots join rules r using (season_id)
+        where slots.slot = width_bucket(s.played_at, (select edges from edges))
+          and finale.matches_filter(s.attributes, r.wanted)
     ) then 'the results of that season were pruned: they are in the archive'
     else 'no season of any board takes results played at that time' end
 where verdict is null
   and exists (select from unnest(%(filters)s::jsonb[]) as wanted where finale.matches_filter(s.attributes, wanted))
   and not exists (
     select
-    from counting_boards b
-    -- Seasons of a board do not overlap: the last that has begun is the only one it can be.
-    cross join lateral (
-        select * from rules r where r.board = b.board and r.starts_at <= s.played_at
-        order by r.starts_at desc limit 1
-    ) r
-    where s.played_at < r.ends_at and finale.matches_filter(s.attributes, r.wanted) and not r.pruned
+        from slots join rules r using (season_id)
+        where slots.slot = width_bucket(s.played_at, (select edges from edges))
+          and finale.matches_filter(s.attributes, r.wanted) and not r.pruned
   );
 
 -- name: refuse_voided
@@ -90,13 +82,9 @@ with taken as (
     from taken t
     left join lateral (
         select r.*
-        from counting_boards b
-        -- Seasons of a board do not overlap: the last that has begun is the only one it can be.
-        cross join lateral (
-            select * from rules r where r.board = b.board and r.starts_at <= t.played_at
-            order by r.starts_at desc limit 1
-        ) r
-        where t.played_at < r.ends_at and finale.matches_filter(t.attributes, r.wanted)
+        from slots join rules r using (season_id)
+        where slots.slot = width_bucket(t.played_at, (select edges from edges))
+          and finale.matches_filter(t.attributes, r.wanted)
     ) r on true
 )
 select count(*) as count from taken;
