@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from jobs.verdicts import Wait
     from leaderboard.season import Season
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+# No emoji: ":one:" is a board's name in a key, or a player's.
+out = Console(highlight=False, soft_wrap=True, emoji=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_unfolded = Console(highlight=False, width=10_000)  # in a file or a pipe each row of a table stays one line
+# In a file or a pipe each row of a table stays one line.
+_unfolded = Console(highlight=False, width=10_000, emoji=False)
 
 
 def log() -> Any:
@@ -88,10 +90,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, number
 
 
 def print_error(error: FinaleError) -> None:
-    """Tell an error on stderr: what, the detail, the remedy."""
+    """Tell an error on stderr: what, the detail, a line for each of several, and the remedy."""
     err.print(f"[bold red]error:[/] {_escaped(error.message)}")
-    if error.detail:
-        err.print(f"  {_escaped(error.detail)}")
+    for line in error.detail.split("\n") if error.detail else ():
+        err.print(f"  {_escaped(line)}")
     if error.hint:
         err.print(f"  [bold]hint:[/] {_escaped(error.hint)}")
 
