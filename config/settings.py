@@ -96,6 +96,7 @@ class Runner(Strict):
     redis_timeout: Timeout = timedelta(seconds=10)
     postgres_connect_timeout: Timeout = timedelta(seconds=10)
     statement_timeout: Timeout = timedelta(minutes=10)
+    store_timeout: Timeout = timedelta(minutes=2)
 
 
 def _with_names(boards: Any) -> Any:

@@ -57,6 +57,11 @@ def _world() -> str:
         return ""
 
 
+def at_terminal() -> bool:
+    """Return whether a person can be asked, and sees what is asked."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def operator(given: str | None, environ: Mapping[str, str], *, lever: bool) -> str:
     """Return in whose name a command acts: ``--as``, FINALE_OPERATOR, else the login name.
 
@@ -67,7 +72,7 @@ def operator(given: str | None, environ: Mapping[str, str], *, lever: bool) -> s
         if not name.isprintable() or len(name) > 100:
             raise InputError(f"{name!r} is no operator's name", hint="use up to 100 printable characters")
         return name
-    if lever and not (sys.stdin and sys.stdin.isatty()):
+    if lever and not at_terminal():
         raise InputError(
             "this changes a season and needs the name of whoever decides it",
             hint="add --as NAME, or set FINALE_OPERATOR",

@@ -103,7 +103,7 @@ def plan_reopen(outside: Outside, season: Season, until: datetime | None, grace:
     found = levers.following(outside.database, season, until) if until else []
     sealing = seals.find(outside.database, season.key, "standings") is not None
     done = verdicts.reopen(season, now, until=until, closes_at=(until or now) + grace, sealing=sealing, following=found)
-    return {**_told_extension(season, done), "from": str(season.state), **_expected(outside, season, Step.CLOSE)}
+    return {**_told_extension(season, done), "from": str(season.state), **expected(outside, season, Step.CLOSE)}
 
 
 def reopen(
@@ -154,7 +154,7 @@ def plan_retry(outside: Outside, season: Season) -> Told:
         "attempts": season.attempts,
         "last_error": season.last_error,
         "retry_at": as_text(season.retry_at) if season.retry_at else None,
-        **_expected(outside, season, step),
+        **expected(outside, season, step),
     }
 
 
@@ -175,7 +175,7 @@ def told_of_early_end(outside: Outside, season: Season) -> Told:
     its close takes.
     """
     now, end = outside.database.now(), as_text(season.bounds.ends_at)
-    told: Told = {"season": season.name, **_expected(outside, season, runner.due_step(season))}
+    told: Told = {"season": season.name, **expected(outside, season, runner.due_step(season))}
     if now >= season.bounds.ends_at:
         return {**told, "results": f"results played before {end} that come from now on are late"}
     return {
@@ -186,7 +186,7 @@ def told_of_early_end(outside: Outside, season: Season) -> Told:
     }
 
 
-def _expected(outside: Outside, season: Season, step: Step | None) -> Told:
+def expected(outside: Outside, season: Season, step: Step | None) -> Told:
     """Return how long the steps from ``step`` until the delivery will take, by what earlier ones took."""
     order = list(Step)
     steps = order[order.index(step) : order.index(Step.CLEAN)] if step else []

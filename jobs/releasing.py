@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from archive.layout import report_path
 from archive.objects import ObjectMissingError
+from jobs.levers import expected
 from jobs.wiring import Outside
 from leaderboard.errors import InputError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
-from leaderboard.states import State, Step, reached
+from leaderboard.states import State, Step, reached, step_from
 from ledger import acceptance, journal, seasons
 
 _NAME = re.compile(r"(?:.*/)?(drift-[0-9a-f]{16})\.json|([0-9a-f]{16})[0-9a-f]{0,48}")
@@ -59,6 +61,18 @@ def release(
         seasons.release(
             outside.database, season, who=who, because=because, snapshot_again=False, accepted=found.difference
         )
+
+
+def plan(outside: Outside, season: Season, *, again: bool = False, accept: str | None = None) -> dict[str, Any]:
+    """Return what a release would come to, and raise what it would refuse, without changing anything."""
+    check_releasable(season, again=again, accept=accept)
+    if season.hold is None:
+        raise WrongStateError(f"{season.name} is not on hold; there is nothing to release")
+    if accept is not None:
+        _report(outside, season, accept)
+    anew = accept is None and (again or _held_by_comparison(outside, season))
+    step = Step.SNAPSHOT if anew else step_from(season.state)
+    return {"season": season.name, "held": season.hold.reason, "step": str(step), **expected(outside, season, step)}
 
 
 def check_releasable(season: Season, *, again: bool, accept: str | None = None) -> None:

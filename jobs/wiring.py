@@ -60,4 +60,5 @@ def outside(settings: Settings, environ: Mapping[str, str]) -> Iterator[Outside]
         timeout = settings.runner.redis_timeout
         client = stack.enter_context(opened(urls.redis, timeout))
         replica = stack.enter_context(opened(urls.replica, timeout)) if urls.replica else None
-        yield Outside(settings, database, client, open_store(urls.store, environ), replica=replica, environ=environ)
+        store = open_store(urls.store, environ, settings.runner.store_timeout)
+        yield Outside(settings, database, client, store, replica=replica, environ=environ)

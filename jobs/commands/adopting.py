@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, DryRun, who_acts, wired
+from jobs.commands.common import As, AsJson, DryRun, Yes, confirm, who_acts, wired
 from jobs.commands.season import print_plan, print_run
 from leaderboard.errors import InputError
 
@@ -25,6 +25,7 @@ def adopt(
     ends_at: Ends = None,
     no_ledger: NoLedger = False,
     dry_run: DryRun = False,
+    yes: Yes = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,6 +44,8 @@ def adopt(
             planned = plan_adopt(outside, key, board, season_id, bounds=bounds, no_ledger=no_ledger, who=who)
             print_plan(planned, as_json)
             return
+        if no_ledger:
+            confirm(f"seal {key} without comparing it with any ledger?", yes)
         observer = output.Watching(quiet=as_json)
         run = adopted(outside, key, board, season_id, bounds=bounds, no_ledger=no_ledger, who=who, observer=observer)
         print_run(run, as_json)

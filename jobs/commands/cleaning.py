@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, DryRun, who_acts, wired
+from jobs.commands.common import As, AsJson, DryRun, Yes, confirm, who_acts, wired
 from jobs.commands.season import Now, print_plan, print_run
 from leaderboard.errors import InputError
 
@@ -24,6 +24,7 @@ def clean(
     early: Now = False,
     again: Annotated[bool, typer.Option("--again", help="A cleaned season whose live key is back.")] = False,
     dry_run: DryRun = False,
+    yes: Yes = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,23 +44,27 @@ def clean(
         if board is None or season_id is None:
             _several(outside, board, who, dry_run, as_json)
         elif again:
-            _again(outside, board, season_id, who, dry_run, as_json)
+            _again(outside, board, season_id, who, dry_run, as_json, yes)
         else:
-            _one(outside, board, season_id, who, early, dry_run, as_json)
+            _one(outside, board, season_id, who, early, dry_run, as_json, yes)
 
 
-def _one(outside: Outside, board: str, season_id: str, who: str, early: bool, dry_run: bool, as_json: bool) -> None:
+def _one(
+    outside: Outside, board: str, season_id: str, who: str, early: bool, dry_run: bool, as_json: bool, yes: bool
+) -> None:
     from jobs import closing
 
     found = closing.find(outside, board, season_id)
     if dry_run:
         print_plan(closing.plan_clean(outside, found, who=who, early=early), as_json)
         return
+    if early:
+        confirm(f"forget the live key of {found.name} now? Its archive stays.", yes)
     observer = output.Watching(quiet=as_json)
     print_run(closing.clean(outside, found, who=who, observer=observer, early=early), as_json)
 
 
-def _again(outside: Outside, board: str, season_id: str, who: str, dry_run: bool, as_json: bool) -> None:
+def _again(outside: Outside, board: str, season_id: str, who: str, dry_run: bool, as_json: bool, yes: bool) -> None:
     from jobs.closing import find
     from jobs.returned import clean_again, plan_again
 
@@ -67,6 +72,7 @@ def _again(outside: Outside, board: str, season_id: str, who: str, dry_run: bool
     if dry_run:
         print_plan([plan_again(outside, found)], as_json)
         return
+    confirm(f"forget the live key of {found.name}, which is back?", yes)
     done = clean_again(outside, found, who=who)
     if as_json:
         output.print_json({"board": board, "season": season_id, **done.to_json()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON t
 As = Annotated[str | None, typer.Option("--as", metavar="NAME", help="In whose name; else FINALE_OPERATOR.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done, and why.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+#: The exit code of whoever did not go on, by Ctrl-C or by an answer.
+NOT_CONFIRMED = 130
 Because = Annotated[str, typer.Option("--because", metavar="TEXT", help="Why; stands in the journal.")]
 
 
@@ -80,9 +81,19 @@ def who_acts(given: str | None, *, lever: bool) -> str:
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask a person at a terminal; elsewhere the name that a lever needs is enough. Raises Abort if the answer is no."""
-    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        typer.confirm(question, abort=True, err=True)
+    """Ask a person at a terminal; elsewhere a lever's name is enough. Ends with NOT_CONFIRMED if the answer is no."""
+    from jobs import output
+    from jobs.identity import at_terminal
+
+    if yes or not at_terminal():
+        return
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:  # the end of the input is no yes
+        agreed = False
+    if not agreed:
+        output.err.print("nothing was changed")
+        raise typer.Exit(NOT_CONFIRMED)
 
 
 def player_id(text: str, what: str = "--player", *, binary: bool) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jobs import output
-from jobs.commands.common import As, AsJson, BoardName, SeasonName, who_acts, wired
+from jobs.commands.common import As, AsJson, BoardName, SeasonName, Yes, confirm, who_acts, wired
 
 if TYPE_CHECKING:
     from jobs.wiring import Outside
@@ -108,7 +108,9 @@ def _letter(row: dict[str, Any], season: Season) -> dict[str, Any]:
     return {**row, "grant_id": str(row["grant_id"]), "player_id": text}
 
 
-def retry(board: BoardName, season_id: SeasonName, operator: As = None, as_json: AsJson = False) -> None:
+def retry(
+    board: BoardName, season_id: SeasonName, yes: Yes = False, operator: As = None, as_json: AsJson = False
+) -> None:
     """Send a season's dead letters again, and at once what waits for its next try.
 
     A receiver that has them already knows them by their ids.
@@ -122,6 +124,7 @@ def retry(board: BoardName, season_id: SeasonName, operator: As = None, as_json:
     who = who_acts(operator, lever=True)
     with wired() as outside:
         found = find(outside, board, season_id)
+        confirm(f"send the dead letters of {found.name} again?", yes)
         revived, hurried = outbox.retry(outside.database, found.key, who=who)
         with output.progress_bar() as bar:
             task = bar.add_task("", total=None)

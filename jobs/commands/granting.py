@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, settings, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, settings, who_acts, wired
 from leaderboard.errors import ConfigError, InputError
 
 _SHOWN = 5  # players of a rule that a table names
@@ -81,6 +81,7 @@ def approve(
     season_id: SeasonName,
     digest: Annotated[str, typer.Argument(metavar="HASH", help="The preview's hash, or its first 12 characters.")],
     because: Because,
+    yes: Yes = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -97,6 +98,7 @@ def approve(
     with wired() as outside:
         found = find(outside, board, season_id)
         report = previews.find_report(outside, found, digest)
+        confirm(f"pay {report['grants']:,} grants of {found.name}, hash {report['hash'][:12]}?", yes)
         rewarding.approve(outside, found, report, who=who, because=because)
     if as_json:
         output.print_json({"board": board, "season": season_id, "hash": report["hash"], "grants": report["grants"]})

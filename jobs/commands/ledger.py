@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, who_acts, wired
-
-if TYPE_CHECKING:
-    from jobs.pruning import Verdict
+from jobs.commands.common import As, AsJson, DryRun, Yes, confirm, who_acts, wired
 
 ledger = typer.Typer(help="The ledger of match results.", no_args_is_help=True)
 
@@ -18,7 +15,8 @@ ledger = typer.Typer(help="The ledger of match results.", no_args_is_help=True)
 @ledger.command("prune")
 def prune(
     board: Annotated[str | None, typer.Option("--board", metavar="B", help="Only this board's seasons.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be pruned, and why.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -34,6 +32,8 @@ def prune(
 
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
+        if not dry_run:
+            confirm("remove the results of cleaned seasons from the ledger, once they are sealed?", yes)
         found = verdicts(outside, board) if dry_run else run(outside, board, who=who)
     if as_json:
         output.print_json([one.to_json() for one in found])
@@ -61,8 +61,3 @@ def prune(
         output.print_error(one.error)
     if failed and failed[0].error:
         raise typer.Exit(failed[0].error.exit_code)
-
-
-def _row(one: Verdict) -> tuple[str, ...]:
-    rows = "" if one.rows is None else f"{one.rows:,}"
-    return one.season.board.name, one.season.id, one.action, one.reason, rows

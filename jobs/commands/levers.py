@@ -55,7 +55,7 @@ def extend(
         if not dry_run:
             confirm(f"extend {found.name} until {output.utc(end)} UTC?", yes)
             told = levers.extend(outside, found, end, who=who, because=because)
-    _print("extended", told, dry_run, as_json)
+    print_told("extended", told, dry_run, as_json)
 
 
 def reopen(
@@ -90,7 +90,7 @@ def reopen(
         if not dry_run:
             confirm(f"throw away what {found.name} has come to, and take results again?", yes)
             told = levers.reopen(outside, found, end, length, who=who, because=because)
-    _print("reopened", told, dry_run, as_json)
+    print_told("reopened", told, dry_run, as_json)
 
 
 def cancel(
@@ -116,7 +116,7 @@ def cancel(
         if not dry_run:
             confirm(f"cancel {found.name}? This cannot be taken back.", yes)
             told = levers.cancel(outside, found, who=who, because=because)
-    _print("cancelled", told, dry_run, as_json)
+    print_told("cancelled", told, dry_run, as_json)
 
 
 def retry(
@@ -142,7 +142,7 @@ def retry(
         if not dry_run:
             confirm(f"try {told['step']} of {found.name} again?", yes)
             told = levers.retry(outside, found, who=who, because=because)
-    _print("to be retried", told, dry_run, as_json)
+    print_told("to be retried", told, dry_run, as_json)
 
 
 def hold(
@@ -167,7 +167,7 @@ def hold(
         found = find(outside, board, season_id)
         check_holdable(found)
         if dry_run:
-            _print("on hold", levers.plan_hold(found), dry_run, as_json)
+            print_told("on hold", levers.plan_hold(found), dry_run, as_json)
             return
         confirm(f"stop {found.name} until somebody releases it?", yes)
         seasons.hold_by_hand(outside.database, found, who=who, because=because)
@@ -196,7 +196,7 @@ def pause(
             pausing.pause(outside.database, who=who, because=because)
         found = pausing.find(outside.database)
     told = {"since": found.since, "who": found.who, "because": found.because} if found else {"because": because}
-    _print("paused", told, dry_run, as_json)
+    print_told("paused", told, dry_run, as_json)
 
 
 def resume(
@@ -215,7 +215,7 @@ def resume(
             confirm("let all seasons of all boards go on?", yes)
             found = pausing.resume(outside.database, who=who, because=because)
     told = {"paused_since": found.since, "paused_by": found.who} if found else {"paused_since": None}
-    _print("resumed", told, dry_run, as_json)
+    print_told("resumed", told, dry_run, as_json)
 
 
 def journal(
@@ -268,7 +268,8 @@ def told_of(detail: dict[str, Any]) -> str:
     return ", ".join(str(value) if key == "message" else f"{key} {value}" for key, value in told.items())
 
 
-def _print(done: str, told: dict[str, Any], dry_run: bool, as_json: bool) -> None:
+def print_told(done: str, told: dict[str, Any], dry_run: bool, as_json: bool) -> None:
+    """Write what a lever has come to, or would come to."""
     if as_json:
         output.print_json({**told, "dry_run": dry_run})
         return
@@ -284,10 +285,6 @@ def _print(done: str, told: dict[str, Any], dry_run: bool, as_json: bool) -> Non
     ]
     if rows:
         output.print_table(("", ""), rows)
-
-
-def _cell(value: Any) -> str:
-    return ", ".join(map(str, value.values())) if isinstance(value, dict) else output.as_text(value)
 
 
 def _instant(option: str, text: str) -> datetime:

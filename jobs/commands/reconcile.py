@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, who_acts, wired
 from leaderboard.errors import DriftError, InputError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def reconcile(
         list[str] | None, typer.Option("--player", metavar="P", help="With --repair: only this one; may be repeated.")
     ] = None,
     because: Because = "",
+    yes: Yes = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -50,6 +51,8 @@ def reconcile(
         found = find(outside, board, season_id)
         if repair:
             named = asking.ids(found, player or [])
+            whom = f"{len(named):,} players named" if named else "every player that differs"
+            confirm(f"write the ledger's truth of {whom} to the Redis of {found.name}?", yes)
             done = asking.repair(outside, found, named, who=who, because=because, deep=deep)
             if as_json:
                 output.print_json(done.to_json())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, confirm, player_id, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, DryRun, Yes, confirm, player_id, who_acts, wired
 
 if TYPE_CHECKING:
     from jobs.voiding import Outcome
@@ -22,8 +21,8 @@ def void(
     player: Annotated[
         str | None, typer.Option("--player", metavar="P", help="Only this player's result; hex on binary boards.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be voided.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -34,6 +33,7 @@ def void(
 
     Example: finale results void m-4711 --source goals --because "the server crashed in overtime"
     """
+    from jobs.identity import at_terminal
     from jobs.taking import source_named
     from jobs.voiding import void_match
 
@@ -46,7 +46,7 @@ def void(
         def run(dry: bool) -> Outcome:
             return void_match(outside, name, boards, match, whom, who=who, because=because, dry_run=dry)
 
-        if not dry_run and not yes and sys.stdin and sys.stdin.isatty():
+        if not dry_run and not yes and at_terminal():
             planned = run(True)
             _print(planned, done=False)
             if planned.voided.before is None:

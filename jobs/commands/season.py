@@ -190,6 +190,8 @@ def release(
     accept: Annotated[
         str | None, typer.Option("--accept-drift", metavar="REPORT", help="Pay on exactly this report's difference.")
     ] = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
     operator: As = None,
     as_json: AsJson = False,
 ) -> None:
@@ -204,9 +206,14 @@ def release(
     from jobs import releasing
     from jobs.closing import find
 
-    who = who_acts(operator, lever=True)
+    who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
         found = find(outside, board, season_id)
+        told = releasing.plan(outside, found, again=again, accept=accept)
+        if dry_run:
+            levers.print_told("released", told, dry_run, as_json)
+            return
+        confirm(f"let {found.name} go on with {told['step']}? It is held: {told['held']}", yes)
         releasing.release(outside, found, who=who, because=because, again=again, accept=accept)
         _print_season(find(outside, board, season_id), as_json)
 
