@@ -180,9 +180,9 @@ def told_of_early_end(outside: Outside, season: Season) -> Told:
         return {**told, "results": f"results played before {end} that come from now on are late"}
     return {
         **told,
-        "results": f"results played from now until {end} count in no season of {season.board.name}: an import refuses "
-        "them, unless another board counts them, and takes them if the season is reopened until then, before its seal; "
-        "the next season begins when it was to begin",
+        "results": f"results played from now until {end} count in no season of {season.board.name}: an import keeps "
+        "them as late, and they count if the season is reopened until then, before its seal; the next season begins "
+        "when it was to begin",
     }
 
 

@@ -11,6 +11,7 @@ from jobs.metrics import due
 from jobs.notify import Kind, Note, Notifier
 from jobs.runner import HOLDS
 from jobs.tick import Ticked
+from jobs.verdicts import Wait
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, LeaseLostError
 from leaderboard.season import Season
@@ -38,25 +39,42 @@ class Telling(Logged):
 
     def started(self, season: Season, step: Step) -> None:
         super().started(season, step)
-        if self._tracer:
-            attributes = {"finale.season": season.name, "finale.step": str(step)}
-            self._spans[season.name, step] = self._tracer.start_span(f"finale.{step}", attributes=attributes)
+        if (span := self._start_span(season, step)) is not None:
+            self._spans[season.name, step] = span
+
+    def waiting(self, season: Season, step: Step, wait: Wait) -> None:
+        super().waiting(season, step, wait)
+        self._end_span(season, step)
 
     def finished(self, season: Season, step: Step, seconds: float, figures: str) -> None:
         super().finished(season, step, seconds, figures)
-        if (span := self._spans.pop((season.name, step), None)) is not None:
-            span.end()
+        self._end_span(season, step)
         if self._notifier and step in MILESTONES:
             self._notifier.tell(Note("done", season.name, str(step), figures))
 
     def failed(self, season: Season, step: Step, error: FinaleError) -> None:
         super().failed(season, step, error)
-        if (span := self._spans.pop((season.name, step), None)) is not None:
-            span.record_exception(error)
-            span.end()
+        self._end_span(season, step, error)
         if self._notifier and not isinstance(error, LeaseLostError):
             kind: Kind = "hold" if isinstance(error, HOLDS) else "failure"
             self._notifier.tell(Note(kind, season.name, str(step), error.message, error.hint))
+
+    def _start_span(self, season: Season, step: Step) -> Any:
+        attributes = {"finale.season": season.name, "finale.step": str(step)}
+        return self._tracer.start_span(f"finale.{step}", attributes=attributes) if self._tracer else None
+
+    def _end_span(self, season: Season, step: Step, error: FinaleError | None = None) -> None:
+        span = self._spans.pop((season.name, step), None)
+        if span is None and error is not None:
+            span = self._start_span(season, step)  # it failed while it looked, before there was anything to begin
+        if span is None:
+            return
+        if error is not None:
+            from opentelemetry.trace import StatusCode
+
+            span.record_exception(error)
+            span.set_status(StatusCode.ERROR, error.message)
+        span.end()
 
     def ticked(self, found: list[Ticked]) -> None:
         super().ticked(found)

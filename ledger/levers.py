@@ -89,13 +89,13 @@ def reopen(
         if database.row("levers.reopen", {**lease.params, "before": season.state}) is None:
             raise leases.lost(lease)
         database.rows("levers.forget_results", {"key": season.key})
-        late = len(database.rows("levers.take_late", {"key": season.key}))
+        taken = database.rows("levers.take_late", {"key": season.key, "ends_at": extension.bounds.ends_at})
         _move(database, season, extension.bounds, extension.closes_at)
-        detail = {"from": str(season.state), "late_counted": late, "closes_at": extension.closes_at.isoformat()}
+        detail = {"from": str(season.state), "late_counted": len(taken), "closes_at": extension.closes_at.isoformat()}
         detail |= {**_moved(season.bounds, extension.bounds), "because": because}
         journal.write(database, season.key, "reopened", who=who, fence=lease.fence, detail=detail)
         _move_following(database, extension, found, who=who, because=f"{season.id} was reopened: {because}")
-    return extension, late
+    return extension, len(taken)
 
 
 def cancel(database: Database, lease: Lease, season: Season, *, who: str, because: str) -> None:

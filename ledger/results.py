@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 
 from leaderboard.board import Board
 from leaderboard.errors import UnavailableError
+from leaderboard.season import Season
 from ledger import barrier, counting, first_seen, seasons, single
 from ledger.database import Database
 from ledger.result_files import Chunk, as_text, attributes_json
@@ -28,6 +29,8 @@ REMARKS = 1_000  #: lines told one by one; all are counted, and kept in the ledg
 #: How far the clocks of those who play may be ahead of PostgreSQL's; results from later than that are refused.
 AHEAD = timedelta(minutes=5)
 _TRIES = 5
+_FROZEN = "the season was frozen before it came"
+_CLOSED = "the season was closed early, before it was played"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ class _Recording:
         self.chunk = chunk
         self.values = {"source_id": number, "origin": origin, "limit": REMARKS, "until": until}
         self.rules: list[counting.Rule] = []
+        self.gaps: list[dict[str, object]] = []  #: after an early close: when whose results are late, until when
         self.new = 0
 
     def run(self, span: tuple[datetime, datetime] | None) -> Recorded | None:
@@ -114,9 +118,8 @@ class _Recording:
         if not self._add_rules(span):
             return None
         self._do("refuse_future")
-        self.database.rows(
-            "results.refuse_homeless", {"filters": [Jsonb(as_text(board.where)) for board in self.boards]}
-        )
+        filters = [Jsonb(as_text(board.where)) for board in self.boards]
+        self.database.rows("results.refuse_homeless", {"filters": filters, "gaps": Jsonb(self.gaps)})
         self._do("refuse_voided")
         self._count()
         counting.settle(self.database)
@@ -139,6 +142,8 @@ class _Recording:
         found = seasons.of_source(self.database, self.source, *span) if span else []
         if not all(fixed for _, fixed in found):
             return False
+        closed = seasons.closed_early(self.database, self.source, *span) if span else []
+        self.gaps = [_gap(season, until) for season, until in closed]
         self.rules = [counting.rule(season.key, season.board, season.bounds) for season, _ in found]
         counting.stage(self.database, self.rules)
         barrier.enter(self.database, barrier.SEASONS, [season.key for season, _ in found])
@@ -158,6 +163,10 @@ class _Recording:
             self.new = self._number("insert")
             if self.new < eligible:
                 self._do("compare_known")
+            if self.gaps:
+                values = {"source_id": self.number, "gaps": Jsonb(self.gaps)}
+                self.database.rows("results.late_for_closed_early", values)
+                self._do("counted_somewhere")
             self._do("late")
             beyond = counting.count(self.database, self.number, self.rules)
             refused = self._lines_of(beyond) if beyond else {}
@@ -193,7 +202,7 @@ class _Recording:
             self._tell_of_the_others(found)
         if found.late:
             found.remarks += [
-                Remark(row["line"], "late", f"board {row['board']}: the season was frozen before it came")
+                Remark(row["line"], "late", f"board {row['board']}: {_CLOSED if row['early'] else _FROZEN}")
                 for row in self._do("late_remarks")
             ]
         found.remarks = sorted(found.remarks, key=lambda remark: remark.line)[:REMARKS]
@@ -206,6 +215,16 @@ class _Recording:
         found.refused = counts["refused"] + len(self.chunk.unreadable)
         found.remarks += [Remark(row["line"], row["verdict"], row["reason"]) for row in self._do("remarks")]
         found.remarks += [Remark(bad.line, "refused", bad.reason) for bad in self.chunk.unreadable]
+
+
+def _gap(season: Season, until: datetime) -> dict[str, object]:
+    """Return when results are late for a season that was closed early."""
+    return {
+        "season_id": season.key,
+        "starts_at": season.bounds.ends_at.isoformat(),
+        "ends_at": until.isoformat(),
+        "wanted": as_text(season.board.where),
+    }
 
 
 def _too_many(beyond: DictRow) -> str:

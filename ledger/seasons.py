@@ -145,6 +145,14 @@ def of_source(database: Database, source: str, first: datetime, last: datetime) 
     return [(from_row(row, None), row["fixed_at"] is not None) for row in rows]
 
 
+def closed_early(database: Database, source: str, first: datetime, last: datetime) -> list[tuple[Season, datetime]]:
+    """Return the seasons that count ``source`` and were closed before results of ``[first, last]`` that they were to
+    count, each with until when such results are late for it: its planned end, or the next season.
+    """
+    rows = database.rows("results.closed_early", {"source": source, "first": first, "last": last})
+    return [(from_row(row, None), row["late_until"]) for row in rows]
+
+
 def lately_cleaned(database: Database, since: datetime, limit: int) -> list[tuple[Season, datetime]]:
     """Return the last seasons cleaned after ``since``, and when, whose live key is Finale's own and no season's now."""
     rows = database.rows("seasons.lately_cleaned", {"since": since, "limit": limit})

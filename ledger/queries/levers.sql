@@ -51,7 +51,12 @@ delete from finale.step_result
 where season_id = %(key)s and step in ('close', 'freeze', 'snapshot', 'reconcile');
 
 -- name: take_late
-delete from finale.late_result where season_id = %(key)s returning 1 as taken;
+delete from finale.late_result l
+using finale.match_result r
+where l.season_id = %(key)s and r.source_id = l.source_id and r.match_id = l.match_id and r.player_id = l.player_id
+  -- What was played after an early close stays late, unless the season lasts until then again.
+  and r.played_at < %(ends_at)s
+returning 1 as taken;
 
 -- name: retry
 update finale.season set attempts = 0, retry_at = null

@@ -40,7 +40,44 @@ where verdict is null
         from slots join rules r using (season_id)
         where slots.slot = width_bucket(s.played_at, (select edges from edges))
           and finale.matches_filter(s.attributes, r.wanted) and not r.pruned
+  )
+  and not exists (
+    select from jsonb_to_recordset(%(gaps)s) as g (starts_at timestamptz, ends_at timestamptz, wanted jsonb)
+    where s.played_at >= g.starts_at and s.played_at < g.ends_at and finale.matches_filter(s.attributes, g.wanted)
   );
+
+-- name: closed_early
+-- From when until when results of a season that was closed early are late: until its planned end, or the next season.
+select s.*, least(early.planned_end, (
+    select min(n.starts_at) from finale.season n
+    where n.board = s.board and n.starts_at >= s.ends_at and n.season_id <> s.season_id and n.state <> 'cancelled'
+)) as late_until
+from finale.season s
+cross join lateral (
+    select max((j.detail ->> 'planned_end')::timestamptz) as planned_end
+    from finale.journal j where j.season_id = s.season_id and j.event = 'closed early'
+) early
+where s.definition ->> 'source' = %(source)s and s.definition ->> 'ledger' = 'own' and s.state <> 'cancelled'
+  and s.pruned_at is null and s.ends_at <= %(last)s and early.planned_end > s.ends_at
+  and early.planned_end > %(first)s;
+
+-- name: late_for_closed_early
+insert into counted (season_id, match_id, player_id, points, played_at, frozen)
+select g.season_id, c.match_id, c.player_id, c.points, c.played_at, true
+from (select distinct match_id, player_id, points, played_at from counted) c
+join finale.match_result r
+  on r.source_id = %(source_id)s and r.match_id = c.match_id and r.player_id = c.player_id
+join jsonb_to_recordset(%(gaps)s) as g (season_id int, starts_at timestamptz, ends_at timestamptz, wanted jsonb)
+  on c.played_at >= g.starts_at and c.played_at < g.ends_at and finale.matches_filter(r.attributes, g.wanted);
+
+-- name: counted_somewhere
+-- What a season takes, if only as late, is not what no board counts.
+delete from counted c
+where c.season_id is null
+  and exists (
+    select from counted o
+    where o.match_id = c.match_id and o.player_id = c.player_id and o.season_id is not null
+);
 
 -- name: refuse_voided
 update staged s
@@ -165,7 +202,7 @@ where s.verdict in ('conflict', 'refused')
 order by s.line limit %(limit)s;
 
 -- name: late_remarks
-select s.line, r.board from counted c
-join rules r using (season_id)
+select s.line, b.board, c.played_at >= b.ends_at as early from counted c
+join finale.season b using (season_id)
 join staged s on s.match_id = c.match_id and s.player_id = c.player_id and s.verdict is null
-where c.frozen order by s.line, r.board limit %(limit)s;
+where c.frozen order by s.line, b.board limit %(limit)s;

@@ -174,13 +174,21 @@ def test_reopening_counts_late_results_and_throws_the_snapshot_away(ended: World
 
 
 def test_reopening_with_a_later_end_takes_results_played_after_the_old_one(running: World) -> None:
-    """Closed early by mistake, reopened until its planned end: what was played in between counts after all."""
+    """I6: closed early by mistake: what is played until the planned end is kept as late, and counts once reopened."""
     finale("close", "cup", "one", "--now", "--as", "ana", "--until", "snapshot").ok()
     played = datetime.now(UTC)
     between = str(running.results(f"m2,ann,3,{played.isoformat()}", name="between.csv"))
-    finale("results", "import", between, "--board", "cup").refused(4, "no season of any board takes results")
-    finale("season", "reopen", "cup", "one", "--until", text(NOW + HOUR), *WHO).ok()
-    finale("results", "import", between, "--board", "cup").ok()
+    taken = finale("results", "import", between, "--board", "cup", "--json").ok().json
+    assert (taken["new"], taken["late"], taken["uncounted"], taken["refused"]) == (1, 1, 0, 0)
+    assert taken["remarks"][0]["reason"] == "board cup: the season was closed early, before it was played"
+    (late,) = finale("results", "late", "cup", "one", "--json").ok().json
+    assert (late["match_id"], late["points"]) == ("m2", 3)
+    finale("season", "reopen", "cup", "one", *WHO).ok()
+    assert running.sql("select match_id from finale.late_result") == [("m2",)]
+    finale("close", "cup", "one", "--now", "--as", "ana", "--until", "snapshot").ok()
+    told = finale("season", "reopen", "cup", "one", "--until", text(NOW + HOUR), *WHO, "--json").ok().json
+    assert told["late_counted"] == 1
+    assert finale("results", "import", between, "--board", "cup", "--json").ok().json["repeated"] == 1
     assert running.sql("select points from finale.player_total") == [(8,)]
     assert bounds(running, "one")[1] == NOW + HOUR
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -11,16 +12,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.health import Health, served
 from jobs.metrics import METRICS
 from jobs.notify import Note, Notifier, notifier
+from jobs.telling import Telling
+from jobs.tick import tick
 from leaderboard.errors import ConfigError, UnavailableError
 from tests.ledger.support import await_that
 from tests.support.cli import World, finale, started
@@ -227,3 +236,42 @@ def test_every_metric_and_event_is_in_the_docs() -> None:
     events = set(re.findall(r'\.(?:info|warning|error)\(\s*"([a-z_.]+)"', code))
     assert len(events) > 10
     assert not [event for event in events if f"`{event}`" not in text]
+
+
+def spans_of(ended: World, monkeypatch: pytest.MonkeyPatch) -> list[ReadableSpan]:
+    """Tick with OpenTelemetry's SDK configured, and return the spans that it was given."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    with ended.outside() as outside:
+        tick(outside, who="test", observer=Telling())
+    provider.shutdown()
+    return list(exporter.get_finished_spans())
+
+
+def test_each_step_is_a_span(ended: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step that was taken is one span, in order, with its season; none is left open, and none is an error."""
+    spans = spans_of(ended, monkeypatch)
+    taken = ["open", "close", "freeze", "snapshot", "reconcile", "seal", "reward", "deliver"]
+    assert [span.name for span in spans] == [f"finale.{step}" for step in taken]
+    assert {span.attributes["finale.season"] for span in spans if span.attributes} == {"cup/one"}
+    assert not [span for span in spans if span.status.status_code is StatusCode.ERROR]
+    assert all(one.end_time <= two.start_time for one, two in pairwise(spans) if one.end_time and two.start_time)
+
+
+def test_a_step_that_fails_is_a_span_with_its_error(ended: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last span is an error in the words that an operator reads, with the exception in it."""
+    ended.redis.delete("leaderboard:cup:one")
+    ended.redis.hset("leaderboard:cup:one", "not", "a board")
+    *_, last = spans_of(ended, monkeypatch)
+    assert last.status.status_code is StatusCode.ERROR and last.status.description
+    assert [event.name for event in last.events] == ["exception"]
+
+
+def test_without_opentelemetry_nothing_is_missing(ended: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is an extra: where it cannot be imported, a tick does all the same."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "opentelemetry"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with ended.outside() as outside:
+        tick(outside, who="test", observer=Telling())
+    assert ended.state("cup", "one") == "delivered"
