@@ -26,6 +26,7 @@ from ledger import outside as outside_ledger
 from ledger import totals
 from ledger.bucketed import Bucketed
 from ledger.outside import Source
+from ledger.watchdog import silence
 from live.board import LiveBoard
 from reconcile.buckets import compared_by_buckets
 from reconcile.compare import Compared, RepeatedPlayersError, Rule, Unit, compared
@@ -72,7 +73,12 @@ def _in_buckets(outside: Outside, season: Season, unit: Unit | None) -> Abstract
     of = None if unit is None else (unit.epoch, unit.size)
     if isinstance(season.board.ledger, OutsideLedger):
         return outside_ledger.in_buckets(source_of(outside, season), of)
-    return totals.in_buckets(outside.database.url, season.key, of)
+    return totals.in_buckets(outside.database.url, season.key, of, _silence(outside))
+
+
+def _silence(outside: Outside) -> float:
+    """Return after how many seconds without an answer the ledger is given up."""
+    return silence(outside.runner.statement_timeout.total_seconds())
 
 
 def rule_of(season: Season, folder: Path | None = None) -> Rule:
@@ -94,7 +100,7 @@ def ledger_totals(outside: Outside, season: Season) -> Iterator[Any]:
         with outside_ledger.reader(source_of(outside, season)) as theirs:
             yield theirs
     else:
-        with totals.reader(outside.database.url, season.key) as own:
+        with totals.reader(outside.database.url, season.key, _silence(outside)) as own:
             yield own
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,15 @@ from adbc_driver_postgresql import StatementOptions, dbapi
 from leaderboard.errors import FinaleError, UnavailableError
 from ledger.database import conninfo
 from ledger.failures import REFUSED_FOR_NOW, refusal, where
+from ledger.silent import Caller, FellSilentError
+from ledger.watchdog import silence
 
 #: How large a batch is, about; the driver's own choice is 16 MB.
 _BATCH_BYTES = 4_000_000
 #: libpq puts two spaces between the severity, which comes in the server's language, and what it says.
 _SAID = re.compile(r"\S+: {2}([^\n]*)")
+#: A statement without a timeout of its own may take so long until its first rows, in seconds.
+_LONGEST = 600
 _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 
@@ -30,6 +34,7 @@ class Stream:
 
     url: str
     _connection: Any
+    _call: Caller
 
     @contextmanager
     def rows(self, statement: str, settings: Mapping[str, str]) -> Iterator[pa.RecordBatchReader]:
@@ -38,35 +43,71 @@ class Stream:
         The driver streams by COPY only what has no bound parameters, so values go in through settings of the
         transaction, and never into the text. Raises UnavailableError, AccessError, or what ``refusal`` makes of it.
         """
-        with self._connection.cursor() as cursor:
+        with ExitStack() as stack:
             with _translated(self.url):
-                for name, value in settings.items():
-                    cursor.execute("select set_config($1, $2, true)", (f"finale.{name}", value))
-                    cursor.fetchall()
-                cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
-                cursor.execute(statement)
-                # The cursor's own reader is pyarrow's, which drops the server's error code; this is the driver's.
-                handle = cursor.fetch_arrow()
-                batches = AdbcRecordBatchReader._import_from_c(handle.address)  # noqa: SLF001
-            yield pa.RecordBatchReader.from_batches(batches.schema, _read(self.url, batches))
+                cursor, batches = self._call(lambda: self._execute(statement, settings))
+            stack.callback(_close, self._call, cursor)
+            yield pa.RecordBatchReader.from_batches(batches.schema, _read(self.url, batches, self._call))
+
+    def _execute(self, statement: str, settings: Mapping[str, str]) -> tuple[Any, Any]:
+        cursor = self._connection.cursor()
+        try:
+            for name, value in settings.items():
+                cursor.execute("select set_config($1, $2, true)", (f"finale.{name}", value))
+                cursor.fetchall()
+            cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
+            cursor.execute(statement)
+            # The cursor's own reader is pyarrow's, which drops the server's error code; this is the driver's.
+            handle = cursor.fetch_arrow()
+            return cursor, AdbcRecordBatchReader._import_from_c(handle.address)  # noqa: SLF001
+        except BaseException:
+            cursor.close()
+            raise
 
 
 @contextmanager
-def opened(url: str, *, connect_timeout: float = 10, statement_timeout: float = 0) -> Iterator[Stream]:
-    """Yield a stream over a connection of its own, closed at the end; timeouts in seconds, 0 for none."""
+def opened(
+    url: str, *, connect_timeout: float = 10, statement_timeout: float = 0, silent_for: float | None = None
+) -> Iterator[Stream]:
+    """Yield a stream over a connection of its own, closed at the end; timeouts in seconds, 0 for none.
+
+    A server that hangs keeps no statement timeout, so one that gives no answer, or no further rows, for ``silent_for``
+    seconds is given up.
+    """
     where(url)  # a URL that cannot be read is refused before the driver shows a piece of it
-    with _translated(url):
-        settings = conninfo(url, connect_timeout=connect_timeout, statement_timeout=statement_timeout)
-        connection = dbapi.connect(settings)
-    with connection:
-        with _translated(url), connection.cursor() as cursor:
-            cursor.execute(_READ_ONLY)
-        yield Stream(url, connection)
+    settings = conninfo(url, connect_timeout=connect_timeout, statement_timeout=statement_timeout)
+    call = Caller("finale-stream", silent_for or silence(statement_timeout or _LONGEST))
+    with ExitStack() as stack:
+        stack.callback(call.end)
+        with _translated(url):
+            connection = call(lambda: dbapi.connect(settings))
+        stack.callback(_close, call, connection)
+        with _translated(url):
+            call(lambda: _begin(connection))
+        yield Stream(url, connection, call)
 
 
-def _read(url: str, batches: AdbcRecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _begin(connection: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_READ_ONLY)
+
+
+def _close(call: Caller, what: Any) -> None:
+    """Close a cursor or connection; where its thread is still in a call on it, as soon as that has come back."""
+    try:
+        if not call.silent:
+            call(what.close)
+    except FellSilentError:
+        return
+    if call.silent:
+        call.later(what.close)
+
+
+def _read(url: str, batches: AdbcRecordBatchReader, call: Caller) -> Iterator[pa.RecordBatch]:
     with _translated(url):
-        yield from batches
+        rows = iter(batches)
+        while (batch := call(lambda: next(rows, None))) is not None:
+            yield batch
 
 
 @contextmanager

@@ -35,18 +35,19 @@ def summed(database: Database, key: int) -> Sum:
 
 
 @contextmanager
-def reader(url: str, key: int) -> Iterator[pa.RecordBatchReader]:
+def reader(url: str, key: int, silent_for: float | None = None) -> Iterator[pa.RecordBatchReader]:
     """Yield the season's totals: ``player_id`` binary, ``points`` int64, ``reached_at`` timestamp[us, UTC].
 
     One statement, so one state of the ledger. Opening it and reading from it raise UnavailableError when the server
-    goes away, AccessError when it refuses.
+    goes away or is silent for so many seconds, AccessError when it refuses.
     """
-    with stream.opened(url) as opened, opened.rows(QUERY, {"season_key": str(key)}) as batches:
+    settings = {"season_key": str(key)}
+    with stream.opened(url, silent_for=silent_for) as opened, opened.rows(QUERY, settings) as batches:
         yield batches
 
 
 @contextmanager
-def in_buckets(url: str, key: int, unit: tuple[int, int] | None) -> Iterator[Bucketed]:
+def in_buckets(url: str, key: int, unit: tuple[int, int] | None, silent_for: float | None = None) -> Iterator[Bucketed]:
     """Yield the season's totals to be asked for by buckets of players; otherwise as ``reader``."""
-    with stream.opened(url) as opened:
+    with stream.opened(url, silent_for=silent_for) as opened:
         yield Bucketed(opened, QUERY, {"season_key": str(key)}, unit)
