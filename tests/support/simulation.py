@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +24,9 @@ from jobs.tick import tick
 from jobs.wiring import Outside, outside
 from leaderboard.errors import FinaleError
 from ledger import agenda
+from ledger.database import Database
+from ledger.result_files import Chunk, Result
+from ledger.results import record
 from tests.harness.plan import Plan
 from tests.harness.run import Harness
 from tests.support.proxy import Mode, Proxy
@@ -47,7 +50,7 @@ select case
     else '{}' end
 from finale.season
 """
-FAULTS: tuple[Mode, ...] = ("refuse", "cut")
+FAULTS: tuple[Mode, ...] = ("refuse", "hang", "cut")
 
 
 @dataclass
@@ -64,6 +67,7 @@ class Year:
     outages: int = 0
     rounds: int = 0
     kills: list[Plan] = field(default_factory=list)
+    played: set[tuple[str, str]] = field(default_factory=set)
 
     def set_clock(self, at: datetime) -> None:
         """Let it be that time."""
@@ -86,8 +90,6 @@ class Year:
 
     def next_wake_up(self, boards: list[str]) -> datetime | None:
         """Return the next stored instant at which something may be due, as the daemon asks for it."""
-        from ledger.database import Database
-
         with Database(self.ledger_url) as database:
             found = agenda.wake_ups(database, boards, timedelta(days=800))
         return found[0] if found else None
@@ -107,6 +109,23 @@ class Year:
     def _tick(self) -> None:
         with suppress(FinaleError), self.scheduler() as found:
             tick(found, who="scheduler", observer=Watching(quiet=True, logs=False))
+
+    def play_matches(self, seasons: Mapping[str, str], at: datetime) -> None:
+        """Let a few players have a match now on each of these boards, which count by the ledger.
+
+        Recorded as a service would, in one chunk a board; the totals reach Redis by the next tick, or the freeze.
+        """
+        boards = load(self.folder / "finale.toml", self.environ).boards
+        with Database(self.ledger_url) as database:
+            for name, season in seasons.items():
+                players = range(self.chance.randint(1, 5))
+                results = [
+                    Result(line, f"{season}-{line}", b"player %d" % line, self.chance.randint(1, 500), at, None)
+                    for line in players
+                ]
+                taken = record(database, name, [boards[name]], Chunk(results, []), origin="simulation")
+                assert taken.new == len(results), taken
+                self.played.add((name, season))
 
     def _crash(self) -> None:
         """Run a tick that is killed in a step that is due, if one is."""
