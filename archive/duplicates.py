@@ -13,7 +13,7 @@ from archive.fetch import fetch_part, open_part
 from archive.objects import Store
 from archive.parts import Part
 from archive.proof import ProofConnection
-from leaderboard.errors import SeasonHeldError
+from leaderboard.errors import SeasonHeldError, UnavailableError
 
 _NAMED = 20
 _MEMORY = "256MB"  # beyond which DuckDB uses a temporary file
@@ -28,7 +28,8 @@ def check_once(
 ) -> None:
     """Raise DoublePlayerError, with the first players and where each stands, unless each is staged once.
 
-    Reads the ids of all staged parts again, each part compared with its SHA-256; memory is bounded.
+    Reads the ids of all staged parts again, each part compared with its SHA-256; memory is bounded. Raises what
+    reading them raises, and UnavailableError where there is no room to sort them.
     """
     twice = _twice(store, folder, parts)
     if not twice:
@@ -45,24 +46,38 @@ def check_once(
 
 def _twice(store: Store, folder: str, parts: Sequence[Part]) -> list[bytes]:
     schema = pa.schema([pa.field("player_id", pa.binary())])
-    ids = pa.RecordBatchReader.from_batches(schema, _ids(store, folder, parts))
+    failed: list[BaseException] = []
+    ids = pa.RecordBatchReader.from_batches(schema, _ids(store, folder, parts, failed))
     with (
         tempfile.TemporaryDirectory(prefix="finale-") as folder_to_spill,
         duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": folder_to_spill}) as connection,
     ):
-        found = connection.execute(
-            "select player_id from ids group by player_id having count(*) > 1 order by player_id limit $most",
-            {"most": _NAMED},
-        ).fetchall()
+        try:
+            found = connection.execute(
+                "select player_id from ids group by player_id having count(*) > 1 order by player_id limit $most",
+                {"most": _NAMED},
+            ).fetchall()
+        except duckdb.Error as error:
+            if failed:
+                raise failed[0] from None
+            raise UnavailableError(
+                "the players of the shards could not be compared",
+                detail=str(error).partition("\n")[0],
+                hint="free memory, and space for temporary files, then run the command again",
+            ) from error
     del ids
     return [bytes(row[0]) for row in found]
 
 
-def _ids(store: Store, folder: str, parts: Sequence[Part]) -> Iterator[Any]:
-    for part in parts:
-        file = open_part(f"{folder}/{part.name}", part, fetch_part(store, folder, part))
-        for batch in file.iter_batches(columns=["player_id"]):
-            yield pa.record_batch([batch.column("player_id").cast(pa.binary())], names=["player_id"])
+def _ids(store: Store, folder: str, parts: Sequence[Part], failed: list[BaseException]) -> Iterator[Any]:
+    try:
+        for part in parts:
+            file = open_part(f"{folder}/{part.name}", part, fetch_part(store, folder, part))
+            for batch in file.iter_batches(columns=["player_id"]):
+                yield pa.record_batch([batch.column("player_id").cast(pa.binary())], names=["player_id"])
+    except BaseException as error:  # DuckDB would tell its text only
+        failed.append(error)
+        raise
 
 
 def _where(connect: Callable[[str], ProofConnection], keys: Sequence[str], member: bytes) -> str:
