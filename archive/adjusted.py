@@ -18,6 +18,10 @@ from leaderboard.codec import codec_for
 from leaderboard.ranking import Ranker
 from leaderboard.season import Bounds
 
+_SCORED = pa.schema(
+    [pa.field("player_id", pa.binary(), nullable=False), pa.field("score", pa.float64(), nullable=False)]
+)
+
 
 def changes_schema(binary: bool) -> Any:
     """Return the columns of changes: without points, a player is not on the board any more."""
@@ -43,10 +47,9 @@ def adjusted(batches: Iterable[Any], changes: Any, board: Board, bounds: Bounds)
     at = 0
     for batch in batches:
         mask = pc.is_in(batch.column("player_id").cast(pa.binary()), value_set=ids)
-        kept = pa.Table.from_batches([batch.filter(pc.invert(mask))]).select(["player_id", "score"])
+        kept = _scored(batch.filter(pc.invert(mask)))
         if not kept.num_rows:
             continue
-        kept = kept.set_column(0, "player_id", kept["player_id"].cast(pa.binary()))
         last = kept.slice(kept.num_rows - 1)
         upto = at
         while upto < moved.num_rows and _before(moved.slice(upto, 1), last, board):
@@ -65,8 +68,12 @@ def _moved(changes: Any, board: Board, bounds: Bounds) -> Any:
     points = staying["points"].to_numpy()
     times = pc.fill_null(staying["reached_at"].cast(pa.int64()), 0).to_numpy()
     scores = codec_for(board, bounds).encode_array(points, times) if len(points) else np.empty(0)
-    members = staying["player_id"].cast(pa.binary())
-    return _sorted(pa.table({"player_id": members, "score": pa.array(scores, pa.float64())}), board)
+    return _sorted(_scored({"player_id": staying["player_id"], "score": pa.array(scores, pa.float64())}), board)
+
+
+def _scored(rows: Any) -> Any:
+    """Return players with their scores in one schema, wherever they are from: tables of two cannot be put together."""
+    return pa.table([rows["player_id"].cast(pa.binary()), rows["score"]], schema=_SCORED)
 
 
 def _sorted(rows: Any, board: Board) -> Any:

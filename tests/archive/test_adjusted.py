@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive.adjusted import adjusted, changes_schema
+from archive.parts import standings_schema
 from leaderboard.board import Board
 from leaderboard.codec import codec_for, to_microseconds
 from leaderboard.season import Bounds
@@ -19,6 +20,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 BOUNDS = Bounds(START, START + timedelta(days=30), "s1")
 PLAYER = st.sampled_from([f"p{number}" for number in range(12)])
 HELD = st.tuples(st.integers(0, 4), st.integers(0, 3))  # points, minutes
+#: As sealed parts have them: never null.
+SEALED = pa.schema([standings_schema().field(name) for name in ("player_id", "score")])
 BOARDS = [
     {"order": order, "ties": ties} for order in ("high", "low") for ties in ("shared", "member", "first_to_reach")
 ]
@@ -50,7 +53,7 @@ def test_as_if_everything_were_sorted_anew(
 ) -> None:
     """I10: moved up, down, out or in: rows, positions and ranks are those of the board that is right."""
     kind = Board.model_validate({"name": "cup", "calendar": {"every": "month"}, **board})
-    table = pa.Table.from_pylist(made(kind, held), pa.schema([("player_id", pa.string()), ("score", pa.float64())]))
+    table = pa.Table.from_pylist(made(kind, held), SEALED)
     changes = pa.Table.from_pylist(
         [
             {

@@ -123,6 +123,25 @@ def test_a_voided_match_is_undone(closed: World, match: str, order: str) -> None
     assert net(closed) == paid(order[1:])
 
 
+@pytest.mark.parametrize("ties", ["shared", "member", "first_to_reach"])
+@pytest.mark.parametrize("order", ["high", "low"])
+def test_voided_matches_move_players_to_places_before_others(world: World, ties: str, order: str) -> None:
+    """I5: each keeps points but passes players who stay; what the preview tells is what comes to pass."""
+    world.configure(f'{BOARD}order = "{order}"\nties = "{ties}"\n', cup=TABLE)
+    won = {"a": (30, 30), "b": (25, 25), "c": (40,), "d": (31,), "e": (1, 20), "f": (10,)}
+    rows = [f"{name}{n},{name},{points}" for name, each in won.items() for n, points in enumerate(each)]
+    world.played("cup", *(f"{row},2026-01-05T10:00:00Z" for row in rows))
+    finale("close", "cup", "s1", "--as", "ops").ok()
+    assert net(world) == paid("abcdef"[:: 1 if order == "high" else -1])
+    for match in ("a1", "b1", "e1"):
+        finale("results", "void", match, "--source", "cup", "--because", "cheated", "--as", "ana").ok()
+    told = finale(*CORRECT, "--voided", "--preview", "--json").ok().json
+    done = finale(*CORRECT, "--voided", "--json").ok().json
+    assert {name: done[name] for name in told} == {**told, "issued": True}
+    assert net(world) == of_archive(world) == paid("cdabfe"[:: 1 if order == "high" else -1])
+    finale("archive", "verify", "--all").ok()
+
+
 def test_players_come_from_files(closed: World) -> None:
     """A .csv with player_id, or a .txt with one a line; who is not on the board is told."""
     (closed.folder / "cheaters.csv").write_text("reason,player_id\nx,a\ny,nobody\n")
