@@ -113,13 +113,13 @@ def _compared(outside: Outside, season: Season, of: str, rows: Any, recounted: R
         counts = found.counts.to_json()
         kept = {name: counts[name] for name in ("equal", "tolerated", *IN_WORDS)}
         if not found.counts.drift:
-            return Asked(of, kept, 0, _remedy(season, recounted), recounted=recounted)
+            return Asked(of, kept, 0, _remedy(outside, season, recounted), recounted=recounted)
         report = reporting.write_report(outside, season, found)
     return Asked(
         of,
         kept,
         counts["drift"],
-        _remedy(season, recounted),
+        _remedy(outside, season, recounted),
         f"{outside.store.url}/{report.path}",
         report.shared,
         lines(report.content, reporting.SHOWN),
@@ -133,13 +133,13 @@ def _live(outside: Outside, season: Season, recounted: Recount | None) -> Asked:
     counts = {"players": found.players, "lagging": found.lagging}
     counts |= {kind: sum(one.kind == kind for one in found.drift) for kind in IN_WORDS}
     if not found.drift:
-        return Asked("live", counts, 0, _remedy(season, recounted), recounted=recounted)
+        return Asked("live", counts, 0, _remedy(outside, season, recounted), recounted=recounted)
     report = reporting.write_live_report(outside, season, found.drift, counts)
     return Asked(
         "live",
         counts,
         len(found.drift),
-        _remedy(season, recounted),
+        _remedy(outside, season, recounted),
         f"{outside.store.url}/{report.path}",
         report.shared,
         lines(report.content, reporting.SHOWN),
@@ -148,8 +148,13 @@ def _live(outside: Outside, season: Season, recounted: Recount | None) -> Asked:
     )
 
 
-def _remedy(season: Season, recounted: Recount | None) -> str:
+def _remedy(outside: Outside, season: Season, recounted: Recount | None) -> str:
     name = f"{season.board.name} {season.id}"
+    if reached(season.state, State.SEALED) and (by := _accepted(outside, season)):
+        return (
+            f"drift of {by['players']:,} players was accepted for the seal by {by['by']} at {by['at']}: "
+            f"{by['because']}; the live key must stay as it was sealed"
+        )
     if season.board.ledger != "own" or season.adopted:
         return "correct the key, or the ledger, where it is written"
     if reached(season.state, State.SEALED):
@@ -157,6 +162,12 @@ def _remedy(season: Season, recounted: Recount | None) -> str:
     if recounted and recounted.broken:
         return f"finale reconcile {name} --deep --repair lets the totals, and Redis, be what the results make"
     return f"finale reconcile {name} --repair writes the ledger's truth to Redis"
+
+
+def _accepted(outside: Outside, season: Season) -> Mapping[str, Any] | None:
+    """Return by whom, when and why the drift was accepted that the season was sealed with."""
+    found: Mapping[str, Any] | None = load_seal(outside.store, season.board.name, season.id).accepted_drift
+    return found
 
 
 def ids(season: Season, named: Sequence[str]) -> list[bytes]:

@@ -24,6 +24,7 @@ from leaderboard.standing import Standing
 from leaderboard.states import State, reached
 from ledger import corrections, left_out, outbox, why
 from live.board import LiveBoard
+from rewards.eligibility import missing
 from rewards.explain import SparseLadder, outcomes, sparse_ranges
 from rewards.facts import needed
 from rewards.ids import grant_id, line_key
@@ -144,7 +145,10 @@ def _left_out(outside: Outside, season: Season, player_id: bytes, binary: bool) 
 
 def _rewards(outside: Outside, season: Season, player_id: bytes, standing: Standing | None) -> dict[str, Any]:
     """Return the rules with their outcomes, grants and corrections with their delivery, and what moved the player."""
-    nothing: dict[str, Any] = {"corrected": None, "excluded": None, "moved": None, "rules": [], "grants": []}
+    nothing: dict[str, Any] = {
+        **dict.fromkeys(("corrected", "excluded", "moved")),
+        **{name: [] for name in ("not_eligible", "rules", "grants")},
+    }
     try:
         so_far = sealed_so_far(outside, season)
     except WrongStateError:
@@ -156,6 +160,7 @@ def _rewards(outside: Outside, season: Season, player_id: bytes, standing: Stand
         standing = _changed(outside, so_far, basis, player_id)
         told["corrected"] = standing.to_json(binary=season.board.member == "binary") if standing else {"position": None}
     if standing is not None:
+        told["not_eligible"] = missing(basis.table, basis.facts, player_id, standing.points)
         told |= _rules(outside, so_far.standings, basis, standing)
     return told
 

@@ -15,7 +15,7 @@ from leaderboard.errors import ConfigError
 from leaderboard.fields import Attribute, Duration, Strict, named
 from leaderboard.shards import Layout, Shards, cut_fault, layout_of, shards_of
 from leaderboard.ties import Ties
-from leaderboard.truth import Checks, Ledger
+from leaderboard.truth import Checks, Ledger, OutsideLedger
 
 
 def _ties(value: Any) -> Any:
@@ -152,11 +152,22 @@ class Board(Strict):
     def with_fixed_of(self, opened: Board) -> Board:
         """Return this board, but with everything that ``opened`` fixed when its season opened.
 
-        Codec, ties, order, aggregate, key, shards, bands, freeze, member, points, source, filter and ledger stay, as do
-        the stored bounds with their grace; the rest (keep_live, cleanup, rewards, current_key) follows the
+        Codec, ties, order, aggregate, key, shards, bands, freeze, member, points, source, filter and the kind of ledger
+        stay, as do the stored bounds with their grace; the rest (keep_live, cleanup, rewards, current_key) follows the
         configuration until it closes.
         """
-        return self.model_copy(update={name: getattr(opened, name) for name in FIXED_AT_OPEN})
+        fixed = self.model_copy(update={name: getattr(opened, name) for name in FIXED_AT_OPEN})
+        return fixed.with_ledger_of(self)
+
+    def with_ledger_of(self, configured: Board) -> Board:
+        """Return this board, but asking a ledger of the user's as ``configured`` does: its SQL, and where it is.
+
+        A board that counts by Finale's ledger or by none stays so. Until a season has been compared, SQL that turned
+        out wrong can be corrected; what it was compared by is stored then.
+        """
+        if isinstance(self.ledger, OutsideLedger) and isinstance(configured.ledger, OutsideLedger):
+            return self.model_copy(update={"ledger": configured.ledger})
+        return self
 
 
 FIXED_AT_OPEN = (

@@ -177,8 +177,11 @@ def from_row(row: DictRow, configured: Board | None) -> Season:
     """Return a row of the table as a season; ``configured`` as for ``find``."""
     board = Board.model_validate(row["definition"])
     state = State(row["state"])
-    if configured is not None and not reached(state, State.CLOSING) and state is not State.CANCELLED:
-        board = configured.with_fixed_of(board) if row["fixed_at"] is not None else configured
+    if configured is not None and state is not State.CANCELLED:
+        if not reached(state, State.CLOSING):
+            board = configured.with_fixed_of(board) if row["fixed_at"] is not None else configured
+        elif not reached(state, State.RECONCILED):
+            board = board.with_ledger_of(configured)
     hold = (
         Hold(row["hold_reason"], row["hold_detail"], row["hold_hint"], row["held_at"])
         if row["held_at"] is not None

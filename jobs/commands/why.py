@@ -80,6 +80,7 @@ def _rules(told: dict[str, Any]) -> list[str]:
     lines = []
     if excluded := told["excluded"]:
         lines.append(f"Excluded from rewards: {excluded['reason']} ({excluded['source']}).")
+    lines += [f"Not eligible: {one['why']}." for one in told["not_eligible"]]
     if moved := told["moved"]:
         up = (
             f"so for the rules this is place {moved['place']:,}"

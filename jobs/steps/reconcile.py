@@ -12,6 +12,7 @@ from jobs import reconciling, repairing, reporting
 from jobs.reporting import Report
 from jobs.steps.step import Acting, Work
 from jobs.verdicts import REPAIR, REPAIRED, Act, Done, Verdict
+from leaderboard.board import Board
 from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Season
 from leaderboard.states import State, Step
@@ -61,11 +62,11 @@ class Reconcile:
             difference = found.difference(season.name) if counts.drift else ""
             verdict = decide(counts, difference, _allowed(season, facts, counts))
             if verdict.decision is Decision.AGREED:
-                return _agreed(facts, counts)
+                return _agreed(season, facts, counts)
             report = reporting.write_report(work.outside, season, found)
             match verdict.decision:
                 case Decision.ACCEPTED:
-                    return _accepted(facts, counts, facts.accepted[difference])
+                    return _accepted(season, facts, counts, facts.accepted[difference])
                 case Decision.REPAIR:
                     return _repair(work, found, report)
         raise _drifted(work, counts, report, verdict.why)
@@ -112,19 +113,26 @@ def _check_read(season: Season, snapshot: StandingFacts, counts: Comparison) -> 
         )
 
 
-def _agreed(facts: Facts, counts: Comparison) -> Done:
+def _agreed(season: Season, facts: Facts, counts: Comparison) -> Done:
     tolerated = f", {counts.tolerated:,} within the tolerance" if counts.tolerated else ""
     return Done(
         {"ledger": facts.ledger, **counts.to_json()},
         f"{counts.equal:,} players equal{tolerated}, no drift, {counts.ledger_points:,} points",
+        definition=_as_compared(season),
     )
 
 
-def _accepted(facts: Facts, counts: Comparison, by: Acceptance) -> Done:
+def _accepted(season: Season, facts: Facts, counts: Comparison, by: Acceptance) -> Done:
     return Done(
         {"ledger": facts.ledger, **counts.to_json(), "accepted": by.to_json()},
         f"{counts.drift:,} players differ, accepted by {by.who}: {by.because}",
+        definition=_as_compared(season),
     )
+
+
+def _as_compared(season: Season) -> Board | None:
+    """Return the board to store, whose seal shall show by which SQL it was compared; None where there is none."""
+    return season.board if season.board.ledger_kind == "outside" else None
 
 
 def _repair(work: Acting, found: Compared, report: Report) -> Done:

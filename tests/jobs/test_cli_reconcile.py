@@ -153,6 +153,39 @@ def test_a_ledger_of_the_users_own(world: World, compare: str, ties: str) -> Non
     finale("reconcile", "cup", "one", "--repair", "--as", "ana").refused(23, "no ledger of Finale's")
 
 
+def test_wrong_sql_of_a_ledger_is_cured_by_correcting_it(world: World) -> None:
+    """I4: a hold for bad SQL is no dead end: each correction in the configuration counts; the seal has the last."""
+
+    def configure(sql: str) -> None:
+        ledger = f'ledger = {{ sql = "{sql}" }}'
+        world.configure(f'[board.cup]\nties = "shared"\ncalendar = {{ seasons = [{OVER}] }}\n{ledger}\n')
+
+    world.sql("create table game (who text, n bigint)")
+    world.sql("insert into game values ('ann', 5), ('bob', 7)")
+    world.redis.zadd(KEY, {"ann": 5, "bob": 7})
+    rest = "null::timestamptz as reached_at from game"
+    wrong = {
+        f"select whom as player_id, n as points, {rest}": "is refused by PostgreSQL",
+        f"select who as player_id, n::float8 as points, {rest}": "points as float8",
+        f"select who as player_id, nullif(n, 7) as points, {rest}": "player bob a points that is null",
+        f"select who as player_id, n as points, {rest}, generate_series(1, 2)": "more than once",
+        f"select who as player_id, n + 1 as points, {rest}": "differ in 2 players",
+    }
+    for number, (sql, said) in enumerate(wrong.items()):
+        configure(sql)
+        if number:
+            finale("season", "release", "cup", "one", "--as", "ana").ok()
+        finale("close", "cup", "one", "--as", "ana").refused(22, said)
+    right = f"select who as player_id, n as points, {rest}"
+    configure(right)
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+    configure(next(iter(wrong)))  # after the seal it changes nothing
+    seal = json.loads((world.store / "seals/cup/one/standings.json").read_text())
+    assert seal["board"]["ledger"]["sql"] == right
+    assert finale("reconcile", "cup", "one", "--json").ok().json["equal"] == 2
+
+
 @pytest.mark.parametrize(("aggregate", "order"), [("sum", "high"), ("best", "low"), ("last", "low")])
 def test_deep_repair_mends_totals_before_the_freeze(world: World, aggregate: str, order: str) -> None:
     """Of a season that is played: totals are what the results make again, Redis follows, and the journal has it."""

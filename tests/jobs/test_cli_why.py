@@ -174,3 +174,28 @@ def test_no_part_is_read_that_cannot_hold_the_player(
     for module in ("jobs.recomputing", "archive.fetch"):
         monkeypatch.setattr(f"{module}.read_parts_checked", refuse)
     assert taken(told("p7")) == ["top half"]
+
+
+def test_who_is_not_eligible_is_told_what_is_missing(world: World) -> None:
+    """Each condition of the table that is not met, by name, with what the player has and lacks; in text and JSON."""
+    world.configure(
+        BOARD, cup=TABLE.replace("version = 1", "version = 1\neligible = { min_matches = 3, min_points = 20 }")
+    )
+    rows = [f"m{n},ann,10,2026-01-05T10:0{n}:00Z,eu" for n in range(3)]
+    rows += ["m8,bob,50,2026-01-05T10:00:00Z,eu", "m9,cid,5,2026-01-05T10:00:00Z,eu"]
+    path = world.folder / "results.csv"
+    path.write_text("\n".join(["match_id,player_id,points,played_at,region", *rows, ""]))
+    finale("results", "import", str(path), "--source", "cup").ok()
+    finale("close", "cup", "s1", "--as", "ops").ok()
+    assert "Not eligible: 1 match, min_matches is 3, so 2 missing." in why("bob").out
+    found = {player: told(player) for player in ("ann", "bob", "cid")}
+    short = {
+        player: {one["condition"]: (one["wanted"], one["has"], one["short"]) for one in each["not_eligible"]}
+        for player, each in found.items()
+    }
+    assert short == {
+        "ann": {},
+        "bob": {"min_matches": (3, 1, 2)},
+        "cid": {"min_matches": (3, 1, 2), "min_points": (20, 5, 15)},
+    }
+    assert {player: bool(each["grants"]) for player, each in found.items()} == {"ann": True, "bob": False, "cid": False}

@@ -195,6 +195,9 @@ def test_i4_an_accepted_difference_stands_in_the_seal(cup: World) -> None:
     assert cup.sql("select encode(player_id, 'escape') from finale.payable where amount = 100") == [("p299",)]
     shown = finale("archive", "show", "cup", "one").ok().out
     assert "by ana" in shown and "bonus weekend" in shown
+    finale("reconcile", "cup", "one", "--live").refused(
+        18, "accepted for the seal by ana at 20", "bonus weekend", "live key must stay as it was sealed"
+    )
 
 
 def test_i4_an_acceptance_does_not_cover_a_new_difference(cup: World) -> None:

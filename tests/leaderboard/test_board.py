@@ -76,6 +76,14 @@ class TestFixedAtOpen:
             expected = opened if name in FIXED_AT_OPEN else configured
             assert getattr(closing, name) == getattr(expected, name), name
 
+    def test_a_ledger_of_the_users_own_is_asked_as_configured(self):
+        """Its SQL and place can be corrected; which kind of ledger counts is fixed."""
+        wrong, right = board(ledger={"sql": "select 1"}), board(ledger={"sql": "select 2", "url_env": "GAME"})
+        assert right.with_fixed_of(wrong).ledger == wrong.with_ledger_of(right).ledger == right.ledger
+        for other in (board(), board(ledger="none")):
+            assert right.with_fixed_of(other).ledger == other.with_ledger_of(right).ledger == other.ledger
+            assert other.with_fixed_of(wrong).ledger == wrong.with_ledger_of(other).ledger == wrong.ledger
+
     def test_a_copy_leaves_both_as_they_were_and_is_a_whole_board(self):
         opened, configured = board(), board(**FULL)
         closing = configured.with_fixed_of(opened)
