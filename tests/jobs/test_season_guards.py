@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import redis
 
-from archive import snapshot
+from archive import instant
 from archive.drain import pages
 from tests.support.cli import World, differing, finale
 
@@ -59,7 +59,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, times: int, write: Callable[[],
                 left[0] -= 1
                 write()
 
-    monkeypatch.setattr(snapshot, "pages", read)
+    monkeypatch.setattr(instant, "pages", read)
     monkeypatch.setattr("tenacity.nap.time.sleep", lambda _: None)
 
 
