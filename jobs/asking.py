@@ -11,12 +11,13 @@ from archive.fetch import load_seal, read_parts_checked
 from archive.seal import StandingFacts
 from jobs import live_check, reconciling, repairing, reporting, runner
 from jobs.wiring import Outside
-from leaderboard.errors import WrongStateError
+from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached
-from ledger import journal, leases, pending, seasons
+from ledger import journal, leases, pending, seasons, why
 from ledger.leases import Lease
 from ledger.recount import Recount, mend, recount
+from live.board import LiveBoard
 from reconcile.drift import IN_WORDS, Drift
 from reconcile.report import lines
 
@@ -185,9 +186,10 @@ def repair(
     With ``deep`` the ledger's own totals are first made what its results say, and who then differs is written. It takes
     the season's lease, so nobody else acts on the season meanwhile. Safe to repeat: the journal says what is to be done
     before it is. Raises WrongStateError after the seal and for a ledger or key that is not Finale's, LeaseHeldError,
-    LeaseLostError, and what ``mend`` does.
+    LeaseLostError, and what ``mend`` does; UnknownNameError for a player whom neither Redis nor the ledger has.
     """
     repairing.check_repairable(season)
+    _check_known(outside, season, named)
     with runner.leased(outside, season, who) as (lease, _):
         season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
         repairing.check_repairable(season)
@@ -206,6 +208,20 @@ def repair(
                 _note(outside, season, lease, players, drift, because, who)
         repairing.repair(outside, season, lease, players)
     return Repaired(season, len(players), mended)
+
+
+def _check_known(outside: Outside, season: Season, named: Sequence[bytes]) -> None:
+    """Raise UnknownNameError for players to whom nothing could be done, since neither side has them."""
+    live = LiveBoard.of(outside.redis, season)
+    unknown = [
+        player for player in named if live.score(player) is None and why.total(outside.database, season, player) is None
+    ]
+    if unknown:
+        told = ", ".join(repr(one.decode(errors="backslashreplace")) for one in unknown[:5])
+        raise UnknownNameError(
+            f"neither Redis nor the ledger of {season.name} has {told}",
+            hint="ids are compared byte for byte; those of binary boards are written in hexadecimal",
+        )
 
 
 def _note(

@@ -82,6 +82,9 @@ def audit(store: Store, board: str, season: str, tip: str | None = None) -> Audi
         if found.faults:
             return found
         raise UnknownNameError(f"{board}/{season} is not sealed", detail=store.url)
+    if not any(seal.kind == "grants" for seal in mine):
+        told = "no seal of grants is here: not rewarded yet, no reward table, or removed, which only --tip can tell"
+        found.checks.append(Check("grants", told))
     for seal in mine:
         found.checks.append(_checked(f"{seal.kind}: files", partial(_files, store, seal)))
     for seal in mine[1:]:

@@ -98,6 +98,8 @@ def _reason(item: Mapping[str, Any], kind: str) -> str:
         return str(context["error"])
     if kind in _TYPES:
         return f"must be {_TYPES[kind]}"
+    if kind == "too_short" and context["min_length"] == 1:
+        return "must not be empty"
     reason = str(item["msg"]).replace("Input should", "must", 1)
     if kind == "literal_error" and isinstance(item["input"], str):
         close = get_close_matches(item["input"], re.findall(r"'([^']*)'", context["expected"]), n=1)

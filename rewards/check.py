@@ -72,6 +72,15 @@ def _hides(earlier: Rule, later: Rule) -> bool:
     return _is_sure(earlier) and (same or (earlier.league is None and earlier.everyone is True))
 
 
+def _loses(table: RewardTable, later: Rule) -> bool:
+    """Return whether ``later`` is worth a word where an earlier rule takes its places for sure.
+
+    One that asks for more beside its places adds to the earlier one with ``match = "all"``, and loses them otherwise.
+    """
+    named = later.rank is not None or later.position is not None or later.percentile is not None
+    return _is_sure(later) or (named and table.match == "first")
+
+
 def _of_ladder(table: RewardTable, league: str | None, size: int) -> list[Finding]:
     found = []
     mine = [(number, rule, places_of(rule, size)) for number, rule in enumerate(table.rule) if rule.league == league]
@@ -81,13 +90,14 @@ def _of_ladder(table: RewardTable, league: str | None, size: int) -> list[Findin
         spans = [(1, size) if one.league != rule.league else places_of(one, size) for one in before]
         if table.match == "first" and not _without(places, spans):
             names = tuple(one.name for one, taken in zip(before, spans, strict=True) if _meet(taken, places))
-            what = f"{_told(places)} go to {', '.join(map(repr, names))} before, so nobody is left for {rule.name!r}"
+            to = ", ".join(map(repr, names))
+            what = f"{_told(places)} {_verb(places, 'go')} to {to} before, so nobody is left for {rule.name!r}"
             found.append(Finding("unreachable", (rule.name,), what))
             continue
         found += [
             _overlap(table, earlier, rule, shared)
             for at, earlier, others in mine
-            if at < number and not rule.everyone and not earlier.everyone and _is_sure(earlier) and _is_sure(rule)
+            if at < number and not rule.everyone and not earlier.everyone and _is_sure(earlier) and _loses(table, rule)
             if (shared := _meet(others, places))
         ]
     return found + _gaps([each for each in mine if _is_sure(each[1])])
@@ -95,9 +105,9 @@ def _of_ladder(table: RewardTable, league: str | None, size: int) -> list[Findin
 
 def _overlap(table: RewardTable, earlier: Rule, later: Rule, shared: Places) -> Finding:
     if table.match == "all":
-        what = f"{_told(shared)} are granted by both {earlier.name!r} and {later.name!r}"
+        what = f"{_told(shared)} {_verb(shared, 'are')} granted by both {earlier.name!r} and {later.name!r}"
     else:
-        what = f"{_told(shared)} of {later.name!r} go to {earlier.name!r}, which comes first"
+        what = f"{_told(shared)} of {later.name!r} {_verb(shared, 'go')} to {earlier.name!r}, which comes first"
     return Finding("overlap", (earlier.name, later.name), what)
 
 
@@ -108,7 +118,8 @@ def _gaps(mine: list[tuple[int, Rule, Places]]) -> list[Finding]:
     last = max(mine, key=lambda each: each[2][1])
     open_places = _without((1, last[2][1]), [places for _, _, places in mine])
     return [
-        Finding("gap", (), f"{_told(places)} get nothing, though {last[1].name!r} pays below") for places in open_places
+        Finding("gap", (), f"{_told(places)} {_verb(places, 'get')} nothing, though {last[1].name!r} pays below")
+        for places in open_places
     ]
 
 
@@ -152,6 +163,13 @@ def _without(places: Places, taken: list[Places]) -> list[Places]:
 def _meet(one: Places, other: Places) -> Places | None:
     first, last = max(one[0], other[0]), min(one[1], other[1])
     return (first, last) if first <= last else None
+
+
+def _verb(places: Places, plural: str) -> str:
+    """Return the verb for one place or several."""
+    if places[0] != places[1]:
+        return plural
+    return {"go": "goes", "are": "is", "get": "gets"}[plural]
 
 
 def _told(places: Places) -> str:

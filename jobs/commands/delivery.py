@@ -125,6 +125,7 @@ def retry(
     with wired() as outside:
         found = find(outside, board, season_id)
         confirm(f"send the dead letters of {found.name} again?", yes)
+        paused, _ = outbox.paused(outside.database, found.key)
         revived, hurried = outbox.retry(outside.database, found.key, who=who)
         with output.progress_bar() as bar:
             task = bar.add_task("", total=None)
@@ -139,6 +140,8 @@ def retry(
         output.print_json({"revived": revived, "hurried": hurried, **told})
         return
     output.out.print(f"{revived:,} dead letters and {hurried:,} waiting grants were made due")
+    if paused is not None:
+        output.out.print(f"the back-off until {output.utc(paused)} UTC was lifted")
     for one in told["deliveries"]:
         counts = f"{one['acknowledged']:,} acknowledged, {one['waiting']:,} waiting, {one['dead']:,} dead"
         output.out.print(f"{one['what']}: {counts}")

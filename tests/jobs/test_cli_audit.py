@@ -227,3 +227,11 @@ def test_what_is_asked_wrongly_is_told(store: Path) -> None:
     finale("audit", store.as_uri(), "cup", "s9").refused(5, "cup/s9 is not sealed")
     finale("audit", store.as_uri(), "cap", "s1").refused(5, "nothing of board 'cap' is sealed")
     audit(store, "--tip", "abc").refused(4, "is no SHA-256")
+
+
+def test_without_a_seal_of_grants_the_audit_says_so(store: Path) -> None:
+    """What was cut off at the end of the chain is no fault that can be seen without --tip, but it is told."""
+    season = store / "seals/cup/s2"
+    assert "no seal of grants" not in finale("audit", str(store), "cup", "s2").ok().out
+    (season / "grants.json").unlink()
+    assert "no seal of grants is here" in finale("audit", str(store), "cup", "s2").ok().out

@@ -150,7 +150,7 @@ def test_a_receiver_that_is_down_is_waited_for_by_later_runs(world: World, paid:
     [planned] = finale(*CLOSE, "--dry-run", "--json").ok().json
     assert planned["verdict"] == "wait" and planned["step"] == "deliver"
     assert len(paid.requests) == 1
-    finale("rewards", "retry", "cup", "s1", "--as", "ana").ok()
+    assert "back-off until" in finale("rewards", "retry", "cup", "s1", "--as", "ana").ok().out
     finale("tick", "--as", "cron").ok()
     all_arrived(world, paid)
     assert world.state("cup", "s1") == "cleaned"

@@ -55,6 +55,9 @@ def test_repair_writes_exactly_the_named_players(world: World) -> None:
     finale("reconcile", "cup", "one", "--repair", "--player", "p001").refused(4, "needs the name")
     finale("reconcile", "cup", "one", "--repair", "--player", "p001", "--player", "intruder", "--as", "ana").ok()
     assert world.redis.zmscore(KEY, ["p001", "p002", "intruder"]) == [2.0, 999.0, None]
+    finale("reconcile", "cup", "one", "--repair", "--player", "nobody", "--as", "ana").refused(
+        5, "neither Redis nor the ledger", "'nobody'"
+    )
     (event,) = [entry for entry in world.journal("cup", "one") if entry[0] == "repaired by hand"]
     assert event[1] == "ana" and event[2]["named"] == ["p001", "intruder"]
     done = finale("reconcile", "cup", "one", "--repair", "--as", "ana", "--json").ok().json

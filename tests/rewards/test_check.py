@@ -60,6 +60,16 @@ def test_conditions_on_players_neither_hide_nor_fill() -> None:
     assert [(one.kind, one.what) for one in found] == [("gap", "places 1 to 49 get nothing, though 'low' pays below")]
 
 
+def test_a_rule_with_conditions_that_loses_its_places_is_told() -> None:
+    """Behind a rule that takes them for sure it never counts there; with match = "all" it adds to it, as is meant."""
+    kept = rule("kept", None, {"rank": "1-100", "previous": "1-50"})
+    (one,) = check(make_table(rule("pct", "1"), kept, rule("rest")))
+    assert (one.kind, one.what) == ("overlap", "place 1 of 'kept' goes to 'pct', which comes first")
+    assert check(make_table(rule("pct", "1"), kept, rule("rest"), match="all")) == []
+    (one,) = check(make_table(rule("top", "2-10")))
+    assert one.what == "place 1 gets nothing, though 'top' pays below"
+
+
 def test_a_budget_that_cannot_be_kept_is_told() -> None:
     """Ten gems for each of 300 players are more than 2,999."""
     (one,) = check(make_table(rule("all", gems=10), budget={"gems": 2_999}), 300)

@@ -95,7 +95,7 @@ def test_from_definition_refuses_what_is_none(definition):
         (table('name = "a"\nall = false\ngrant = {gems = 1}'), ["all = false", "True"]),
         (table('name = "a"\npercentile = "101"\ngrant = {gems = 1}'), ["at most"]),
         (table('name = "a"\nrank = "1"'), ["grant is missing"]),
-        (table('name = "a"\nrank = "1"\ngrant = {}'), ["grant", "at least 1"]),
+        (table('name = "a"\nrank = "1"\ngrant = {}'), ["grant: must not be empty"]),
         (table('name = "a"\nrank = "1"\ngrant = 5'), ["grant = 5", "table of items"]),
         (table('name = "a"\nrank = "1"\ngrant = { Gems = 1 }'), ["'Gems' cannot name an item"]),
         (table('name = "a"\nrank = "1"\ngrant = { title.champion = 1 }'), ['"title.champion"', "quotes"]),
