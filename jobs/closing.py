@@ -95,10 +95,12 @@ def close(
     if run.waits is not None and run.waits[0] is not Step.CLEAN:
         step, wait = run.waits
         assert wait.until is not None
+        sends = step is Step.DELIVER  # what it waits for is its next try, which no --now brings on
+        retry = f"send at once with: finale rewards retry {season.board.name} {season.id}"
         raise NotDueError(
-            f"{season.name}: {wait.why}; {step} is due at {wait.until:%Y-%m-%d %H:%M:%S} UTC",
+            f"{season.name}: {wait.why}{'' if sends else f'; {step} is due'} at {wait.until:%Y-%m-%d %H:%M:%S} UTC",
             detail=f"steps taken now: {', '.join(taken.step for taken in run.steps) or 'none'}",
-            hint="run it again then, or end it at once with --now",
+            hint=f"run it again then, or {retry if sends else 'end it at once with --now'}",
         )
     return run
 

@@ -304,4 +304,6 @@ def held(season: Season) -> SeasonHeldError:
 def _with_release(season: Season, hint: str) -> str:
     """Return the remedy with the command that ends the hold, which a person would else have to look up."""
     release = f"finale season release {season.board.name} {season.id}"
+    if "finale rewards approve" in hint:  # which ends the hold too
+        return hint
     return hint if release in hint else "; then: ".join(part for part in (hint, release) if part)

@@ -141,7 +141,7 @@ def test_a_receiver_that_is_down_is_waited_for_by_later_runs(world: World, paid:
     """C81: the season stays rewarded, says when the next try is, and is not cleaned; a tick after that goes on."""
     played(world, webhook(paid, 'batch = 10, rate = "1000000/s", backoff = "10m"'))
     paid.script.append("503")
-    finale(*CLOSE).refused(6, "41 grants wait", "the next try is due")
+    finale(*CLOSE).refused(6, "41 grants wait", "the next try is due at 20", "finale rewards retry cup s1")
     assert world.state("cup", "s1") == "rewarded"
     assert world.redis.exists("leaderboard:cup:s1")
     told = finale(*STATUS).ok()

@@ -128,7 +128,8 @@ def test_a_rehearsal_with_a_new_table_on_a_past_season(world: World) -> None:
 def test_manual_approval_waits_and_pays_what_was_previewed(world: World) -> None:
     """The season holds, with the commands; approved by the first characters of the hash, it goes on and pays that."""
     played(world, 'approval = "manual"')
-    finale("close", "cup", "s1").refused(22, "the grants wait for an approval", "finale rewards approve cup s1")
+    held = finale("close", "cup", "s1").refused(22, "the grants wait for an approval", "finale rewards approve cup s1")
+    assert "season release" not in held.err
     assert granted(world) == {} and world.files("staging") == []
     digest = finale("rewards", "preview", "cup", "s1", "--json").ok().json["hash"]
     finale("rewards", "approve", "cup", "s1", digest[:12], "--because", "fine").refused(4, "--as")
