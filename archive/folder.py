@@ -52,6 +52,15 @@ class FolderStore:
     def url(self) -> str:
         return self.root.as_uri()
 
+    def check_exists(self) -> None:
+        """Raise AccessError if there is no such folder: nothing was ever written there, or the name is mistyped."""
+        if not self.root.exists():
+            raise AccessError(
+                f"the store {self.url} does not exist",
+                detail=f"there is no folder {self.root}",
+                hint="look at FINALE_STORE, or store in [servers]; the first seal makes the folder",
+            )
+
     def put_new(self, path: str, data: bytes) -> None:
         final = self.root / check_path(path)
         try:

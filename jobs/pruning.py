@@ -28,7 +28,7 @@ class Verdict:
     season: Season
     action: Literal["prune", "keep", "done"]
     reason: str
-    rows: int | None = None  #: removed by this run
+    rows: int | None = None  #: sealed by this run; of what is still to be pruned, how many would go
     error: FinaleError | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -79,10 +79,14 @@ def _verdict(outside: Outside, season: Season, every: Sequence[Season], done: bo
         return Verdict(season, "done", "its results are in the archive")
     if season.state is not State.CLEANED:
         return Verdict(season, "keep", f"the season is {season.state}")
+    if season.board.name not in outside.boards:
+        # Another configuration may have it, and boards that count these results, which nobody here can know.
+        return Verdict(season, "keep", "its board is not in this configuration")
     for other in every:
         if _may_share(season, other) and match_rows.shares(outside.database, season, other):
             return Verdict(season, "keep", f"{other.name}, which is {other.state}, counts results of it too")
-    return Verdict(season, "prune", "the season and all that share its results are cleaned")
+    rows = match_rows.removable(outside.database, season)
+    return Verdict(season, "prune", "the season and all that share its results are cleaned", rows)
 
 
 def _may_share(season: Season, other: Season) -> bool:

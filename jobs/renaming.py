@@ -52,7 +52,7 @@ def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at:
             f"{season.live_key} was frozen {late} after the cutoff; what was written to it in between counts in "
             f"{season.name}"
         )
-    if done.later and not season.board.shares_key:
+    if done.later and (not season.board.shares_key or _between(outside, season)):
         warnings.append(_told(season, season.live_key, done.later))
     return Renamed(done, f"{done.rows:,} rows now under {_own_name(season)}", tuple(warnings))
 
@@ -68,9 +68,45 @@ def late_writes(outside: Outside, season: Season) -> tuple[str, ...]:
 
 def late_keys(outside: Outside, season: Season) -> dict[str, str]:
     """Return each such key, and what a person is told of it."""
+    if season.renames and season.board.shares_key:
+        return _late_in_shared(outside, season)
     types = kinds(outside.redis, season.late_keys)
     rows = sizes(outside.redis, [key for key, kind in types.items() if kind == "zset"])
     return {key: _told(season, key, rows.get(key)) for key, kind in types.items() if kind != "none"}
+
+
+def _late_in_shared(outside: Outside, season: Season) -> dict[str, str]:
+    """Return what is under the name that all seasons share while it is none's, or is no sorted set, which is never one.
+
+    Told of the last frozen season only: of those before it, the same key is not news.
+    """
+    if not reached(season.state, State.FROZEN) or any(
+        reached(one.state, State.FROZEN) for one in _after(outside, season)
+    ):
+        return {}
+    types = {key: kind for key, kind in kinds(outside.redis, season.live_keys).items() if kind != "none"}
+    late = _between(outside, season)
+    rows = sizes(outside.redis, [key for key, kind in types.items() if kind == "zset"])
+    return {key: _told(season, key, rows.get(key)) for key, kind in types.items() if late or kind != "zset"}
+
+
+def _after(outside: Outside, season: Season) -> list[Season]:
+    """Return the later seasons that are played under the same name."""
+    return [
+        one
+        for one in seasons.of_board(outside.database, season.board.name)
+        if one.live_key == season.live_key and one.bounds > season.bounds and one.state is not State.CANCELLED
+    ]
+
+
+def _between(outside: Outside, season: Season) -> bool:
+    """Return whether no season has begun since this one under the name that they share: its rows are nobody's yet."""
+    now = outside.database.now()
+    if any(one.bounds.starts_at <= now for one in _after(outside, season)):
+        return False
+    later = seasons_from(season.board.calendar, season.bounds.ends_at)
+    following = next((one for one in later if one.starts_at >= season.bounds.ends_at), None)
+    return following is None or now < following.starts_at
 
 
 def _told(season: Season, key: str, rows: int | None) -> str:

@@ -40,6 +40,7 @@ class Taken:
             "uncounted": found.uncounted,
             "applied": self.applied,
             "waiting": self.waiting,
+            "seasons_created": sorted(found.created),
             "remarks": [{"line": one.line, "kind": one.kind, "reason": one.reason} for one in found.remarks],
             "unapplied": self.unapplied.message if self.unapplied else None,
         }

@@ -16,24 +16,29 @@ from ledger.database import Database
 
 def prepare(
     database: Database, source: str, boards: Sequence[Board], instants: Iterable[datetime], now: datetime, *, who: str
-) -> tuple[datetime, datetime] | None:
-    """Create and fix the seasons in which the ``instants`` lie; return the first and last instant, if there are any.
+) -> tuple[tuple[datetime, datetime] | None, set[str]]:
+    """Create and fix the seasons in which the ``instants`` lie.
+
+    Returns the first and last instant, if there are any, and the names of the seasons that this call created.
 
     Stored bounds win over the calendars of ``boards``. Raises ConfigError for a new season that overlaps a stored one.
     """
     ordered = sorted(set(instants))
     if not ordered:
-        return None
+        return None, set()
+    created = set()
     first, last = ordered[0], ordered[-1]
     for board in boards:
         stored = seasons.stored_bounds(database, board.name, first, last)
         for bounds in _needed(board, _outside(ordered, stored)):
-            if all(other.id != bounds.id for other in stored):
-                seasons.create(database, board, bounds, now, who=who, state=State.OPEN)
+            if any(other.id == bounds.id for other in stored):
+                continue
+            if seasons.create(database, board, bounds, now, who=who, state=State.OPEN):
+                created.add(f"{board.name}/{bounds.id}")
     configured = {board.name: board for board in boards}
     for season in seasons.unfixed(database, source, configured, first, last):
         opening.fix(database, season.key, season.board)
-    return first, last
+    return (first, last), created
 
 
 def _outside(ordered: Sequence[datetime], stored: Sequence[Bounds]) -> list[datetime]:

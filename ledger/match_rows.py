@@ -45,6 +45,13 @@ def shares(database: Database, season: Season, other: Season) -> bool:
     return bool(row["shared"])
 
 
+def removable(database: Database, season: Season) -> int:
+    """Return how many results ``remove`` would take of the season: all but those that corrections have yet to undo."""
+    row = database.row("match_rows.removable", _of(database, season))
+    assert row is not None
+    return int(row["count"])
+
+
 def pruned_at(database: Database, key: int) -> datetime | None:
     """Return since when the season takes no results at all, not even late ones; None if it does."""
     row = database.row("match_rows.pruned_at", {"key": key})

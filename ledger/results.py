@@ -54,6 +54,7 @@ class Recorded:
     uncounted: int = 0
     remarks: list[Remark] = field(default_factory=list)
     seasons: set[int] = field(default_factory=set)
+    created: set[str] = field(default_factory=set)  #: names of seasons that the ledger did not have before
 
     def add(self, other: Recorded) -> None:
         """Fold another batch into this one."""
@@ -61,6 +62,7 @@ class Recorded:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.remarks = sorted([*self.remarks, *other.remarks], key=lambda remark: remark.line)[:REMARKS]
         self.seasons |= other.seasons
+        self.created |= other.created
 
 
 def record(
@@ -72,18 +74,21 @@ def record(
     created from the calendars of ``boards``. ``origin`` says where the chunk came from, for what is set aside.
     """
     number = counting.source_id(database, source)
+    created: set[str] = set()
     for _ in range(_TRIES):
         now = database.now()
         instants = [result.played_at for result in chunk.results if result.played_at <= now + AHEAD]
         if len(instants) == chunk.rows == 1:
             counted = single.record(database, source, number, boards, chunk.results[0])
             if counted is not None:
-                return Recorded(new=1, seasons=counted)
-        span = first_seen.prepare(database, source, boards, instants, now, who=who)
+                return Recorded(new=1, seasons=counted, created=created)
+        span, more = first_seen.prepare(database, source, boards, instants, now, who=who)
+        created |= more
         with database.transaction():
             recorded = _Recording(database, source, number, boards, chunk, origin, now + AHEAD).run(span)
             if recorded is None:
                 raise Rollback
+            recorded.created = created
             return recorded
     raise UnavailableError("seasons kept being added while results were taken", hint="run the import again")
 

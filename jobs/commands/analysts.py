@@ -28,10 +28,18 @@ _SHOWN = 1_000  # rows that a table on a terminal shows
 
 
 def archive_store() -> Store:
-    """Return the configured archive; neither Redis nor PostgreSQL is asked or started."""
-    from archive.store import open_store
+    """Return the configured archive, to be read; neither Redis nor PostgreSQL is asked or started.
 
-    return open_store(settings().store, os.environ)
+    Raises AccessError for a folder that was named and does not exist. The one that is Finale's own without a
+    configuration is made with the first seal, so that it may be absent.
+    """
+    from archive.store import FolderStore, open_store
+
+    found = settings()
+    store = open_store(found.store, os.environ)
+    if found.servers.store and isinstance(store, FolderStore):
+        store.check_exists()
+    return store
 
 
 def checked_kind(kind: str) -> Kind:

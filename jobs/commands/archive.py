@@ -12,6 +12,7 @@ from jobs.commands import adopting, analysts
 from jobs.commands.analysts import OfKind, archive_store, checked_kind
 from jobs.commands.common import AsJson, BoardName, SeasonName
 from leaderboard.errors import InputError
+from leaderboard.wording import counted
 
 if TYPE_CHECKING:
     from archive.abandoned import Verdict
@@ -35,7 +36,8 @@ def list_seals(
     """
     from archive.catalog import read_catalog
 
-    catalog = read_catalog(archive_store(), board)
+    store = archive_store()
+    catalog = read_catalog(store, board)
     rows = [one.to_json() for one in catalog.seals]
     if as_json:
         output.print_json(rows)
@@ -57,7 +59,7 @@ def list_seals(
             numbers=("rows", "bytes", "number"),
         )
     else:
-        output.out.print("nothing is sealed yet")
+        output.out.print(f"nothing is sealed in {store.url}", markup=False)
     catalog.check()
 
 
@@ -137,11 +139,12 @@ def verify(
 ) -> None:
     """Read every part of a sealed season again, its grants too, and compare everything with the seals.
 
-    With --all, every season, and the chain of each board's seals as well. Goes on after a fault, and then ends with
-    exit code 30.
+    With --all, every season, the chain of each board's seals, and parts that no seal has as well. Goes on after a
+    fault, and then ends with exit code 30.
 
     Example: finale archive verify goals s2026
     """
+    from archive.catalog import unsealed
     from archive.chain import chain_faults
     from leaderboard.errors import ArchiveMismatchError
 
@@ -157,10 +160,10 @@ def verify(
         except ArchiveMismatchError as error:
             faults.append(str(error))
     if everything:
-        faults += chain_faults(catalog.seals)
+        faults += [*chain_faults(catalog.seals), *unsealed(store, board)]
     if as_json:
         output.print_json(rows)
-    else:
+    elif rows:
         output.print_table(
             ("sealed", "rows", "parts", "bytes", "seconds", "seal"),
             [
@@ -178,12 +181,14 @@ def verify(
         )
     if faults:
         raise ArchiveMismatchError(
-            f"{len(faults):,} of {len(catalog.seals) + len(catalog.faults):,} seals or chains are not as sealed",
+            f"{counted(len(faults), 'fault')} in {counted(len(catalog.seals) + len(catalog.faults), 'seal')}",
             detail="\n  ".join(faults),
-            hint="restore these files from a backup; nothing that still exists elsewhere may be removed before",
+            hint="restore these files from a backup; nothing that still exists elsewhere may be removed before; "
+            "parts without a seal are no season: move them away",
         )
     if not as_json:
-        output.out.print("everything is as it was sealed")
+        told = "everything is as it was sealed" if rows else f"nothing is sealed in {store.url}: nothing was verified"
+        output.out.print(told, markup=False)
 
 
 def _asked(store: Store, board: str | None, season_id: str | None) -> Catalog:

@@ -12,6 +12,7 @@ from jobs.commands import results_export, results_lists, results_void
 from jobs.commands.common import AsJson, BoardName, SeasonName, wired
 from leaderboard.errors import InputError, WrongStateError
 from leaderboard.states import State, reached
+from leaderboard.wording import counted
 
 results = typer.Typer(help="Match results.", no_args_is_help=True)
 results.command("export")(results_export.export)
@@ -57,6 +58,13 @@ def import_file(
             *([("totals still to be written", taken.waiting)] if taken.waiting else []),
         ]
         output.print_table(("results", "rows"), [(what, f"{count:,}") for what, count in counts], numbers=("rows",))
+        if found.created:
+            names = sorted(found.created)
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            output.out.print(
+                f"{counted(len(names), 'season')} created for these times: {', '.join(names[:_SHOWN])}{more}",
+                markup=False,
+            )
         if found.remarks:
             output.print_table(
                 ("line", "what", "why"),
@@ -70,7 +78,7 @@ def import_file(
         raise taken.unapplied
     if found.refused or found.conflicting:
         raise InputError(
-            f"{path}: {found.refused:,} lines refused, {found.conflicting:,} in conflict, all others were taken",
+            f"{path}: {counted(found.refused, 'line')} refused, {found.conflicting:,} in conflict, all others were taken",
             detail="; ".join(f"line {one.line}: {one.reason}" for one in found.remarks if one.kind != "late")[:500],
             hint="correct these lines and import the file again: what was taken is not taken twice",
         )

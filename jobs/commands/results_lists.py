@@ -18,6 +18,8 @@ AnySeason = Annotated[
     str | None, typer.Argument(metavar="[SEASON]", help="The season's id; without one, of all times.")
 ]
 
+_ID, _REASON = 80, 300  #: characters that a table shows
+
 
 def late(
     board: BoardName, season_id: SeasonName, player: Player = None, limit: Limit = 100, as_json: AsJson = False
@@ -94,6 +96,12 @@ def _player(player: str | None, binary: bool) -> bytes | None:
     return None if player is None else player_id(player, binary=binary)
 
 
+def _short(value: object, most: int = _ID) -> str:
+    """Return the value as a table has room for it; with --json it is whole."""
+    text = "" if value is None else str(value)
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters)"
+
+
 def _print(found: Listing, binary: bool, as_json: bool) -> None:
     if as_json:
         output.print_json([row.to_json(binary=binary) for row in found.rows])
@@ -105,11 +113,11 @@ def _print(found: Listing, binary: bool, as_json: bool) -> None:
         ("match", "player", "points", "played at (UTC)", "why", "recorded (UTC)", "from", "line"),
         [
             (
-                row.match_id,
-                row.name(binary=binary),
-                row.points,
+                _short(row.match_id),
+                _short(row.name(binary=binary)),
+                _short(row.points),
                 output.utc(row.played_at),
-                row.reason,
+                _short(row.reason, _REASON),
                 output.utc(row.at),
                 row.origin,
                 row.line,

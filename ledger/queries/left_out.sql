@@ -50,7 +50,8 @@ where source_id = %(source_id)s and kind = %(kind)s
     when played_at is null then convert_to(given ->> 'player_id', 'UTF8')
     else decode(given ->> 'player_id', 'escape')
   end)
-order by recorded_at, line, fingerprint
+-- File by file as they came, each in its own order, whichever rule refused the line.
+order by min(recorded_at) over (partition by origin), origin, line, recorded_at, fingerprint
 limit %(limit)s;
 
 -- name: set_aside_count

@@ -31,6 +31,15 @@ select exists (
       and finale.matches_filter(m.attributes, %(wanted)s) and finale.matches_filter(m.attributes, %(other_wanted)s)
 ) as shared;
 
+-- name: removable
+select count(*) as count from finale.match_result m
+where m.source_id = %(source_id)s and m.played_at >= %(starts_at)s and m.played_at < %(ends_at)s
+  and finale.matches_filter(m.attributes, %(wanted)s)
+  and not exists (
+    select from finale.late_void v
+    where v.source_id = m.source_id and v.match_id = m.match_id and v.player_id = m.player_id
+);
+
 -- name: pruned_at
 select pruned_at from finale.season where season_id = %(key)s;
 

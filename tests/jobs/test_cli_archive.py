@@ -209,7 +209,7 @@ def test_an_embedded_archive_is_read_without_starting_servers(world: World, monk
     for name in ("FINALE_REDIS", "FINALE_POSTGRES", "FINALE_STORE"):
         monkeypatch.delenv(name)
     world.configure(CONFIG, cup=TABLE)
-    assert "nothing is sealed yet" in finale("archive", "list").ok().out
+    assert "nothing is sealed" in finale("archive", "list").ok().out
     assert archive("list") == []
     assert archive("verify", "--all") == []
     assert not (world.folder / "home").exists()
@@ -250,3 +250,33 @@ def test_a_store_that_overwrites_is_found_before_the_first_seal(world: World, mo
     assert world.files("seals") == world.files("standings") == []
     finale("close", "laps", "s2025", "--as", "ops").ok()
     assert world.files("staging") == []
+
+
+def test_a_store_that_is_not_there_is_never_as_it_was_sealed(
+    closed_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistyped folder is an error of every command that reads; an empty one has nothing that could be as sealed."""
+    missing = closed_store.parent / "stroe"
+    monkeypatch.setenv("FINALE_STORE", missing.as_uri())
+    for arguments in (("list",), ("verify", "--all"), ("verify", "cup", "spring"), ("sql", "select 1"), ("sweep",)):
+        finale("archive", *arguments).refused(11, str(missing), "does not exist", "FINALE_STORE")
+    missing.mkdir()
+    for arguments in (("list",), ("verify", "--all")):
+        told = finale("archive", *arguments).ok().out
+        assert "nothing is sealed in" in told
+        assert "as it was sealed" not in told
+
+
+def test_verify_all_names_parts_that_no_seal_has(closed_store: Path) -> None:
+    """A glob below standings/ would count them: each season without a seal is a fault, of this board or of all."""
+    for path in (
+        "standings/board=cup/season=winter/part-00000.parquet",
+        "grants/board=laps/season=s2025/part-00000.parquet",
+    ):
+        (closed_store / path).parent.mkdir(parents=True)
+        (closed_store / path).write_bytes(b"PAR1")
+    told = finale("archive", "verify", "--all").refused(30, "standings/board=cup/season=winter/part-00000.parquet")
+    assert "seals/cup/winter/standings.json does not exist" in told.err
+    assert "seals/laps/s2025/grants.json does not exist" in told.err
+    assert "2 faults in 5 seals" in told.err
+    assert "winter" not in finale("archive", "verify", "laps", "--all").refused(30, "grants/board=laps").err

@@ -175,3 +175,13 @@ def test_a_seal_of_results_that_is_none_is_refused() -> None:
     for data in (b"", b"{}", b'{"format": "9", "kind": "results"}', b"[]"):
         with pytest.raises(ArchiveMismatchError, match="no seal of results"):
             archived.ResultsSeal.parse(data)
+
+
+def test_a_board_that_is_not_configured_is_kept(cleaned: World) -> None:
+    """As clean does: what another configuration counts of these results, nobody can know. Dry runs tell the rows."""
+    rows = {f"{one['board']}/{one['season']}": one["rows"] for one in finale(*PRUNE, "--dry-run", "--json").ok().json}
+    assert rows == {"cup/one": 4, "league/half": 5}
+    cleaned.configure(CONFIG[: CONFIG.index("[board.league]")])
+    assert _verdicts()["league/half"] == ("keep", "its board is not in this configuration")
+    finale(*PRUNE).ok()
+    assert cleaned.sql("select match_id from finale.match_result") == [("m2",)]
