@@ -45,6 +45,8 @@ def export(
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
         raise InputError(f"{target} ends in neither .csv nor .parquet", hint="name the file after what it shall be")
+    if not target.parent.is_dir():
+        raise InputError(f"there is no folder {target.parent}", hint="make it first, or choose another place")
     if target.exists() and not force:
         raise _exists(target)
     seal = load_seal(store, board, season, kind)

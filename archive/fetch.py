@@ -31,9 +31,15 @@ def load_seal(store: Store, board: str, season: str, kind: Kind = "standings") -
             detail=f"{store.url} has no {path}",
             hint="finale archive list shows what is",
         ) from None
-    seal = Seal.parse(data)
+    by_hand = "restore it from a backup; finale archive verify --all tells what else is not as sealed"
+    try:
+        seal = Seal.parse(data)
+    except ArchiveMismatchError as error:
+        raise ArchiveMismatchError(
+            f"{store.url}: {path}: {error.message}", detail=error.detail, hint=error.hint or by_hand
+        ) from None
     if seal.path != path:
-        raise ArchiveMismatchError(f"{store.url}: {path} holds the seal of the {seal.name}")
+        raise ArchiveMismatchError(f"{store.url}: {path} holds the seal of the {seal.name}", hint=by_hand)
     return seal
 
 

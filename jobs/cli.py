@@ -32,7 +32,7 @@ from jobs.commands import (
     servers,
     why,
 )
-from leaderboard.errors import FinaleError
+from leaderboard.errors import AccessError, FinaleError
 
 app = typer.Typer(
     help="Ends leaderboard seasons: snapshot, prove, seal, reward, and only then forget.",
@@ -112,7 +112,7 @@ def main() -> None:
         _debug()
         reason = error.strerror or type(error).__name__
         output.err.print(f"[bold red]error:[/] {error.filename or 'the output'} could not be read or written: {reason}")
-        sys.exit(1)
+        sys.exit(AccessError.exit_code)
     except Exception as error:  # the last line of defence; what it hides, FINALE_DEBUG=1 shows
         _debug()
         output.err.print(f"[bold red]error:[/] this should not have happened: {type(error).__name__}")

@@ -111,9 +111,12 @@ def _between(outside: Outside, season: Season) -> bool:
 
 def _told(season: Season, key: str, rows: int | None) -> str:
     what = f"a {'key of another type' if rows is None else f'sorted set of {rows:,} rows'}"
+    before = ""
+    if season.board.shares_key:
+        before = " before the next season begins, in which they would count"
     return (
         f"{what} has come to be under {key} since {season.name} was frozen: late writes, which count in no "
-        "season; look at them, and remove the key by hand"
+        f"season; look at them, and remove the key by hand{before}"
     )
 
 

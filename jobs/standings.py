@@ -13,6 +13,7 @@ from leaderboard.season import Season
 from leaderboard.standing import Standing
 from leaderboard.states import State, reached
 from live.board import LiveBoard, Rank
+from live.keyspace import kinds
 
 
 def top(outside: Outside, season: Season, k: int) -> list[Standing]:
@@ -22,6 +23,16 @@ def top(outside: Outside, season: Season, k: int) -> list[Standing]:
         if rows or not _sealed(season):
             return rows
     return _rows(reading.top(outside.store, season.board.name, season.id, k).to_pylist())
+
+
+def is_lost(outside: Outside, season: Season) -> bool:
+    """Return whether the ledger has players of a season whose live key should be there, and is not."""
+    if season.board.ledger != "own" or _sealed(season):
+        return False
+    from ledger.totals import summed
+
+    there = kinds(outside.redis, season.standing_keys)
+    return all(kind == "none" for kind in there.values()) and summed(outside.database, season.key).players > 0
 
 
 def top_of_all(outside: Outside, found: Sequence[Season], k: int) -> list[Standing]:

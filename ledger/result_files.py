@@ -83,7 +83,9 @@ def read_file(path: Path, rows: int) -> Iterator[Chunk]:
         else:
             raise InputError(f"{path} is neither .csv nor .parquet", hint="name the file for what it is")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(
+            f"{path} cannot be read: {error.strerror or error}", hint="look at the path and at who may read it"
+        ) from error
 
 
 def _chunks(given: Iterator[tuple[int, _Row]], rows: int) -> Iterator[Chunk]:
@@ -138,7 +140,10 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, _Row]]:
                     yield line, _Row(dict(zip(batch.schema.names, cells, strict=True)))
                     line += 1
     except pa.ArrowException as error:
-        raise InputError(f"{path} is no readable Parquet file: {str(error).splitlines()[0]}") from None
+        raise InputError(
+            f"{path} is no readable Parquet file: {str(error).splitlines()[0]}",
+            hint="write or copy it again; was it cut off, or is it another format under this name?",
+        ) from None
 
 
 def _values(column: Any) -> list[Any]:
@@ -172,7 +177,7 @@ def _check_columns(path: Path, header: list[str]) -> None:
             hint=f"the columns are {', '.join(REQUIRED)}; further ones become attributes",
         )
     if doubled := sorted({name for name in header if header.count(name) > 1}):
-        raise InputError(f"{path} has the column {doubled[0]!r} twice")
+        raise InputError(f"{path} has the column {doubled[0]!r} twice", hint="rename one of them, or leave it out")
     if unclean := [name for name in header if not name or not _clean(name)]:
         raise InputError(f"{path}: {unclean[0]!r} cannot name column {header.index(unclean[0]) + 1}")
 

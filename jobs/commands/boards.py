@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,7 @@ from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from jobs.wiring import Outside
     from leaderboard.season import Season
@@ -76,12 +78,18 @@ def top(
     from jobs.playing import season_to_read
 
     with wired() as outside:
-        if board in outside.settings.segments:
-            rows, binary = _top_of_all(outside, board, season_id, k)
-        else:
-            found = season_to_read(outside, board, season_id)
-            rows, binary = read.top(outside, found, k), _binary(found)
-    _print(rows, binary, as_json)
+        names = outside.settings.segments.get(board, (board,))
+        found = [season_to_read(outside, name, season_id) for name in names]
+        rows = read.top_of_all(outside, found, k) if len(found) > 1 else read.top(outside, found[0], k)
+        told = _Told.of(outside, found)
+        lost = [] if rows else [season for season in found if read.is_lost(outside, season)]
+    _print(rows, _binary(found[0]), as_json, told)
+    for season in lost:
+        output.err.print(
+            f"note: {season.name} has players in the ledger, but there is no live key {season.standing_key}; "
+            f"finale rebuild {season.board.name} {season.id} writes it anew",
+            markup=False,
+        )
 
 
 def around(
@@ -101,7 +109,8 @@ def around(
     with wired() as outside:
         found = season_to_read(outside, board, season_id)
         rows = read.around(outside, found, player_id(player, "PLAYER", binary=_binary(found)), n)
-    _print(rows, _binary(found), as_json)
+        told = _Told.of(outside, [found])
+    _print(rows, _binary(found), as_json, told)
 
 
 def rank(
@@ -124,13 +133,14 @@ def rank(
     with wired() as outside:
         found = season_to_read(outside, board, season_id)
         told = read.rank(outside, found, player_id(player, "PLAYER", binary=_binary(found)), exact=not estimated)
+        season = _Told.of(outside, [found])
     points, reached = codec_for(found.board, found.bounds).decode(told.score)
     reached_at = None if reached is None else from_microseconds(reached)
     if as_json:
         output.print_json(
             {
                 "board": board,
-                "season": found.id,
+                **season.to_json(),
                 "player_id": player,
                 "rank": told.rank,
                 "error": told.error,
@@ -141,6 +151,7 @@ def rank(
             }
         )
         return
+    season.print_title()
     about = f" (within {told.error:,})" if told.error else ""
     output.print_table(
         ("rank", "of players", "top percent", "points", "reached at (UTC)"),
@@ -149,10 +160,35 @@ def rank(
     )
 
 
-def _print(rows: Sequence[Standing], binary: bool, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Which season is shown, and since when it is over: without --season nobody has said which."""
+
+    season: str
+    over_since: datetime | None
+
+    @classmethod
+    def of(cls, outside: Outside, found: Sequence[Season]) -> _Told:
+        """Return it of one season, or of a board's segments together."""
+        ends = max(season.bounds.ends_at for season in found)
+        names = ", ".join(sorted({season.id for season in found}))
+        return cls(names, ends if ends <= outside.database.now() else None)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"season": self.season, "over": self.over_since is not None}
+
+    def print_title(self) -> None:
+        over = f", which is over since {output.utc(self.over_since)} UTC" if self.over_since else ""
+        output.out.print(f"season {self.season}{over}", markup=False)
+
+
+def _print(rows: Sequence[Standing], binary: bool, as_json: bool, told: _Told | None = None) -> None:
     if as_json:
-        output.print_json([row.to_json(binary=binary) for row in rows])
+        more = told.to_json() if told else {}
+        output.print_json([{**more, **row.to_json(binary=binary)} for row in rows])
         return
+    if told:
+        told.print_title()
     output.print_table(
         ("position", "rank", "player", "points", "reached at (UTC)"),
         [(row.position, row.rank, row.name(binary=binary), row.points, output.utc(row.reached_at)) for row in rows],

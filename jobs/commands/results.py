@@ -78,7 +78,8 @@ def import_file(
         raise taken.unapplied
     if found.refused or found.conflicting:
         raise InputError(
-            f"{path}: {counted(found.refused, 'line')} refused, {found.conflicting:,} in conflict, all others were taken",
+            f"{path}: {counted(found.refused, 'line')} refused, {found.conflicting:,} in conflict, "
+            "all others were taken",
             detail="; ".join(f"line {one.line}: {one.reason}" for one in found.remarks if one.kind != "late")[:500],
             hint="correct these lines and import the file again: what was taken is not taken twice",
         )

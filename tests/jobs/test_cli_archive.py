@@ -280,3 +280,11 @@ def test_verify_all_names_parts_that_no_seal_has(closed_store: Path) -> None:
     assert "seals/laps/s2025/grants.json does not exist" in told.err
     assert "2 faults in 5 seals" in told.err
     assert "winter" not in finale("archive", "verify", "laps", "--all").refused(30, "grants/board=laps").err
+
+
+def test_errors_name_the_place_and_the_remedy(closed_store: Path, tmp_path: Path) -> None:
+    """A seal that is none, and a folder for the export that there is not."""
+    missing = tmp_path / "nodir"
+    finale("archive", "export", "cup", "spring", "--to", str(missing / "x.csv")).refused(4, f"no folder {missing}")
+    (closed_store / "seals/cup/spring/standings.json").write_bytes(b"{")
+    finale("archive", "show", "cup", "spring").refused(30, "seals/cup/spring/standings.json", "backup")

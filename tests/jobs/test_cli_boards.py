@@ -49,6 +49,7 @@ def test_the_season_that_is_played_now_is_meant(world: World) -> None:
     assert finale("rank", "b", "ann", "--json").ok().json == {
         "board": "b",
         "season": "present",
+        "over": False,
         "player_id": "ann",
         "rank": 1,
         "error": 0,
@@ -152,3 +153,25 @@ def test_the_top_is_read_from_the_replica_if_there_is_one(
     monkeypatch.delenv("FINALE_REDIS")
     monkeypatch.delenv("FINALE_POSTGRES")
     finale("top", "b").refused(3, "a replica follows a Redis that is named too")
+
+
+def test_a_season_that_is_over_is_named(world: World) -> None:
+    """Without --season the last one answers between seasons: table and JSON say which it is, and that it is over."""
+    at = configure(world)
+    text = world.config.read_text()
+    world.config.write_text("\n".join(line for line in text.splitlines() if '"present"' not in line))
+    world.played("b", f"m0,old,3,{(at - 2 * DAY).isoformat()}")
+    assert "season past, which is over since" in finale("top", "b").ok().out
+    assert "season past, which is over since" in finale("rank", "b", "old").ok().out
+    (row,) = finale("top", "b", "--json").ok().json
+    assert (row["season"], row["over"]) == ("past", True)
+    assert finale("rank", "b", "old", "--json").ok().json["over"] is True
+
+
+def test_an_empty_top_says_when_the_ledger_has_players(world: World) -> None:
+    """A lost live key is no board without players: a note on stderr names the key and the remedy."""
+    at = configure(world)
+    world.played("b", f"m1,ann,7,{at.isoformat()}")
+    assert "note" not in finale("top", "b").ok().err
+    world.redis.delete("leaderboard:b:present")
+    assert "finale rebuild b present" in finale("top", "b", "--json").ok().err

@@ -158,3 +158,31 @@ def test_a_result_of_just_now_counts(world: World) -> None:
     world.played("day", f"m1,ann,5,{(now - timedelta(seconds=1)).isoformat()}")
     (season,) = finale("season", "list", "--json").ok().json
     assert (season["season"], season["state"], season["backfill"]) == (f"s{now.year}", "open", False)
+
+
+def test_an_import_names_the_seasons_that_it_created(world: World) -> None:
+    """A time that was never set opens a season of 1969: the table and the JSON name it, once."""
+    world.configure('[board.old]\nties = "shared"\ncalendar = { every = "year" }\n')
+    path = world.results("m1,ann,1,1971-06-01T00:00:00Z", "m2,ann,1,2025-06-01T00:00:00Z")
+    told = finale("results", "import", str(path), "--board", "old", "--json").ok().json
+    assert told["seasons_created"] == ["old/s1971", "old/s2025"]
+    assert "created" not in finale("results", "import", str(path), "--board", "old").ok().out
+    path = world.results("m3,ann,1,1972-06-01T00:00:00Z")
+    assert (
+        "1 season created for these times: old/s1972"
+        in finale("results", "import", str(path), "--board", "old").ok().out
+    )
+
+
+def test_a_refused_id_of_any_length_leaves_the_list_readable(world: World) -> None:
+    """Long ids are cut in the table and whole in the JSON; rows come as they stood in the file."""
+    world.configure('[board.old]\nties = "shared"\ncalendar = { every = "year" }\n')
+    at, long = "2025-06-01T00:00:00Z", "x" * 70_000
+    path = world.results(f"m1,,1,{at}", f"m2,{long},1,{at}", "m3,bob,1,2999-01-01T00:00:00Z", f"m4,bob,y,{at}")
+    finale("results", "import", str(path), "--board", "old").refused(4, "3")
+    out = finale("results", "refused", "old").ok().out
+    assert "x… (70,000 characters)" in out
+    assert len(out) < 5_000
+    rows = finale("results", "refused", "old", "--json").ok().json
+    assert [row["match_id"] for row in rows] == ["m1", "m2", "m3", "m4"]
+    assert rows[1]["player_id"] == long

@@ -168,3 +168,20 @@ def test_one_key_for_ever_needs_no_ledger_and_no_grace(world: World, more: str, 
     """Two seasons' totals would meet in the key, and results of the grace in the next season's."""
     configure(world, ledger=ledger, more=more, ended=timedelta(0))
     finale("config", "check").refused(3, words)
+
+
+@pytest.mark.parametrize("kind", ["zset", "string"])
+def test_late_writes_to_a_key_for_ever_are_told_until_the_next_season_begins(world: World, kind: str) -> None:
+    """I3: frozen early, nothing under the shared name is any season's before the next start."""
+    configure(world, ended=timedelta(days=-1))
+    world.redis.zadd("lb", {"ann": 3})
+    finale("close", "cup", "one", "--now", "--until", "freeze", "--as", "ana").ok()
+    if kind == "zset":
+        world.redis.zadd("lb", {"late": 99})
+    else:
+        world.redis.set("lb", "late")
+    assert "late writes" in finale("close", "cup", "one", "--until", "seal").ok().err
+    (stray,) = finale("season", "strays", "--json").ok().json
+    assert (stray["kind"], stray["key"]) == ("late", "lb")
+    assert "late writes" in finale("close", "cup", "one").ok().err
+    assert world.redis.exists("lb")
