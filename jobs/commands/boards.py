@@ -81,7 +81,7 @@ def top(
         names = outside.settings.segments.get(board, (board,))
         found = [season_to_read(outside, name, season_id) for name in names]
         rows = read.top_of_all(outside, found, k) if len(found) > 1 else read.top(outside, found[0], k)
-        told = _Told.of(outside, found)
+        told = _Told.of(outside, found) if season_id is None else None
         lost = [] if rows else [season for season in found if read.is_lost(outside, season)]
     _print(rows, _binary(found[0]), as_json, told)
     for season in lost:
@@ -109,7 +109,7 @@ def around(
     with wired() as outside:
         found = season_to_read(outside, board, season_id)
         rows = read.around(outside, found, player_id(player, "PLAYER", binary=_binary(found)), n)
-        told = _Told.of(outside, [found])
+        told = _Told.of(outside, [found]) if season_id is None else None
     _print(rows, _binary(found), as_json, told)
 
 
