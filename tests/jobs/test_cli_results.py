@@ -45,7 +45,7 @@ def test_a_bad_line_is_refused_with_its_number_and_the_others_are_taken(cup: Wor
     """Exit 4 names line and reason; the good lines count, and importing again changes nothing more."""
     path = cup.results(f"m1,bob,5,{AT}", row, f"m2,eve,7,{AT}")
     answer = finale("results", "import", str(path), "--board", "cup", "--json")
-    answer.refused(4, "1 lines refused", "line 3", reason)
+    answer.refused(4, "1 line refused", "line 3", reason)
     told = answer.json
     assert (told["new"], told["refused"], told["applied"]) == (2, 1, 2)
     assert [(one["line"], one["kind"]) for one in told["remarks"]] == [(3, "refused")]
