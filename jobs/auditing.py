@@ -70,7 +70,11 @@ def audit(store: Store, board: str, season: str, tip: str | None = None) -> Audi
     """
     catalog = read_catalog(store, board)
     if not catalog.seals:
-        raise ArchiveMismatchError(f"no seal of board {board!r} can be read", detail="; ".join(catalog.faults))
+        raise ArchiveMismatchError(
+            f"no seal of board {board!r} can be read",
+            detail="; ".join(catalog.faults),
+            hint="check URL and board; restore seals from a backup",
+        )
     last = max(catalog.seals, key=lambda one: one.seal.chain.number)
     found = Audit(board, season, last)
     faults = (*catalog.faults, *chain_faults(catalog.seals))

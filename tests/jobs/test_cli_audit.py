@@ -235,3 +235,10 @@ def test_without_a_seal_of_grants_the_audit_says_so(store: Path) -> None:
     assert "no seal of grants" not in finale("audit", str(store), "cup", "s2").ok().out
     (season / "grants.json").unlink()
     assert "no seal of grants is here" in finale("audit", str(store), "cup", "s2").ok().out
+
+
+def test_an_archive_without_a_readable_seal_has_a_remedy(store: Path) -> None:
+    """Seals that are no seals any more: what to look at is said."""
+    for path in (store / "seals/cup").rglob("*.json"):
+        path.write_text("no seal")
+    finale("audit", str(store), "cup", "s2").refused(30, "no seal of board 'cup' can be read", "check URL and board")
