@@ -39,8 +39,8 @@ def export(
     CSV has a header; ids of binary boards are lower-case hex, times are UTC with a Z, what is not known is empty. The
     file appears whole, under its name only when it is done, and replaces another only with ``force``.
 
-    Raises InputError for another suffix and for a file that exists, AccessError if the file system refuses,
-    UnknownNameError if the season is not sealed, ArchiveMismatchError if a part is not as sealed.
+    Raises InputError for another suffix, a folder that is not there and a file that exists, AccessError if the file
+    system refuses, UnknownNameError if the season is not sealed, ArchiveMismatchError if a part is not as sealed.
     """
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
