@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def through(patch: pytest.MonkeyPatch, script: str) -> list[FaultyStore]:
     """Let the stores of commands from now on follow the script; return those that were opened."""
     opened: list[FaultyStore] = []
 
-    def open_faulty(url: str, environ: object) -> FaultyStore:
+    def open_faulty(url: str, environ: object, timeout: timedelta) -> FaultyStore:
         opened.append(FaultyStore(open_store(url, {}), script))
         return opened[-1]
 

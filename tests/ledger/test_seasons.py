@@ -219,7 +219,7 @@ def test_release_with_a_new_snapshot_goes_back_to_frozen(database: Database) -> 
 
 
 def test_a_season_closed_early_ends_after_its_last_result(database: Database) -> None:
-    """No result that has counted falls out of the season; later ones find no season, or are refused."""
+    """I6: no result that has counted falls out of the season; what is played later is kept as late."""
     season = _current(database)
     listed = [season.board]
     now = database.now()
@@ -229,7 +229,7 @@ def test_a_season_closed_early_ends_after_its_last_result(database: Database) ->
     assert ended == ahead + timedelta(microseconds=1)
     short = season_of(database, season="current")
     assert (short.bounds.ends_at, short.closes_at) == (ended, ended)
-    assert take(database, result("m2", at=ended), boards=listed).refused == 1
+    assert take(database, result("m2", at=ended), boards=listed).late == 1
     assert take(database, result("m3", at=ahead), boards=listed).new == 1
     [entry] = [one for one in journal.entries(database, season.key) if one.event == "closed early"]
     assert (entry.who, entry.detail["ends_at"]) == ("eve", ended.isoformat())

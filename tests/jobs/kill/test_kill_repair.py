@@ -83,7 +83,7 @@ def anew(season: Prepared) -> Whole:
 
 def test_an_undisturbed_repair_ends_where_it_should(drifting: Whole, by_hand: Whole, anew: Whole) -> None:
     """Put right once, told in the seal, everybody paid by the ledger; and by hand the same scores and totals."""
-    (repaired,) = drifting.end.seals["1 standings"]["repaired"]
+    (repaired,) = drifting.end.seals["cup/s1 standings"]["repaired"]
     assert repaired["players"] == 4
     assert len(drifting.end.ledger["payable"]) > 2_600
     assert not drifting.end.ledger["pending"]
