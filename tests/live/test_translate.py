@@ -111,7 +111,7 @@ def test_a_user_without_scripts(admin: Redis, redis_server: RedisServer) -> None
         connected(redis_server.url, username="plain", password="any") as client,
         pytest.raises(AccessError, match=r"does not allow this user.*\+@scripting"),
     ):
-        live(client).top(1)
+        live(client).around(b"a", 1)
 
 
 def test_full_memory_changes_nothing(admin: Redis) -> None:
