@@ -208,7 +208,7 @@ def test_a_bucket_that_does_not_exist(cup: World, monkeypatch: pytest.MonkeyPatc
 def test_a_store_url_that_is_none(cup: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A store that this version does not speak, or one with credentials in it, is a fault of the configuration."""
     before = cup.picture()
-    for url in ("gs://bucket/x", f"s3://key:{SECRET}@bucket", "archive", "file://relative"):
+    for url in ("ftp://bucket/x", f"s3://key:{SECRET}@bucket", "archive", "file://relative"):
         monkeypatch.setenv("FINALE_STORE", url)
         answer = finale("close", "cup", "one").refused(3, "FINALE_STORE")
         assert SECRET not in answer.err
