@@ -247,6 +247,7 @@ def test_a_player_changes_shards(world: World) -> None:
             assert not list(outside.redis.scan_iter("*moving"))
 
 
+@pytest.mark.slow
 def test_c19_a_failover_that_loses_the_last_writes(outside: Outside, server_factory: ServerFactory) -> None:
     """C19: a Sentinel makes a replica that has not heard of the last seconds the primary: nothing is missing after."""
     with sentinel_pair(server_factory) as watched:

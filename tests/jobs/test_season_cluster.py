@@ -146,6 +146,7 @@ def test_i1_a_write_between_the_proof_and_the_removal_keeps_what_is_left(
     assert left(started) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", ["snapshot", "clean"])
 def test_i1_i3_a_node_that_is_lost_meanwhile(
     world: World, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch, until: str

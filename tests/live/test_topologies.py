@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import redis
 
 from leaderboard.keys import slot
@@ -11,6 +12,7 @@ from tests.support.servers import ServerFactory, running
 from tests.support.topologies import HOST, cluster_of_three, sentinel_pair
 
 
+@pytest.mark.slow
 def test_c18_reading_goes_on_after_a_failover(server_factory: ServerFactory) -> None:
     """C18: the same clients, asked again after the Sentinel has made the replica the primary, answer the same."""
     with sentinel_pair(server_factory) as watched:

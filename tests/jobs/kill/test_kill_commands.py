@@ -103,6 +103,7 @@ def test_i1_i8_a_clean_of_a_key_that_is_back(again: Whole) -> None:
     run_again(again, sampled(again.calls, SOME, 2, "again"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [Step.FREEZE, Step.CLEAN])
 def test_i8_a_freeze_by_renaming(renaming: Whole, step: Step) -> None:
     """I1, I8: the rows get their private name once, and go from there."""

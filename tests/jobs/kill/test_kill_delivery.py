@@ -97,6 +97,7 @@ def test_i5_i8_failing_anywhere_each_grant_is_paid_once(by_webhook: Whole) -> No
     run_again(by_webhook, sampled(by_webhook.of(Step.DELIVER), FAULTS, 1, "webhook"))
 
 
+@pytest.mark.slow
 def test_i5_i8_each_grant_is_in_the_stream_once(by_stream: Whole) -> None:
     """I5, I8: killed or failing, an append that was done or not: what is there is found, what is not is added."""
     run_again(by_stream, sampled(by_stream.of(Step.DELIVER), [*KILLS, ("timeout", True)], 2, "stream"))
