@@ -57,8 +57,8 @@ def nodes(program: Path | None) -> Iterator[list[Path]]:
         for number, client in enumerate(clients):
             mine = [one for one in range(SLOTS) if one * NODES // SLOTS == number]
             client.execute_command("CLUSTER", "ADDSLOTS", *mine)  # type: ignore[no-untyped-call]  # has no annotations
-            client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)  # type: ignore[no-untyped-call]
-            client.execute_command("CLUSTER", "MEET", "127.0.0.1", ports[0])  # type: ignore[no-untyped-call]
+            client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", number + 1)  # type: ignore[no-untyped-call]  # has no annotations
+            client.execute_command("CLUSTER", "MEET", "127.0.0.1", ports[0])  # type: ignore[no-untyped-call]  # has no annotations
         if not wait_until(lambda: all(map(_is_whole, clients)), _SECONDS):
             raise RuntimeError("the cluster did not form")
         yield sockets

@@ -212,7 +212,7 @@ def _differing(outside: Outside, season: Season, held: Sequence[Held]) -> list[t
     wanted: list[tuple[float, ...]] = [()] * len(held)
     totals_at = [at for at, one in enumerate(held) if one.points is not None]
     points = np.array([held[at].points for at in totals_at], dtype=np.int64)
-    reached_at = np.array([to_microseconds(held[at].reached_at) for at in totals_at], dtype=np.int64)  # type: ignore[arg-type]
+    reached_at = np.array([to_microseconds(held[at].reached_at) for at in totals_at], dtype=np.int64)  # type: ignore[arg-type]  # those that are compared have a time
     encoded = codec_for(season.board, season.bounds).encode_array(points, reached_at).tolist()
     for at, score in zip(totals_at, encoded, strict=True):
         wanted[at] = (score,)

@@ -41,7 +41,7 @@ class Bucketed:
         time = f" || {_FLOORED}" if self.unit else ""
         checked = f"sha256(player_id || int8send(points){time})"
         statement = (
-            f"select ({_BUCKET})::int4 as bucket, count(*)::int8 as players, sum(points)::text as points,"  # noqa: S608
+            f"select ({_BUCKET})::int4 as bucket, count(*)::int8 as players, sum(points)::text as points,"  # noqa: S608 - own words, and the relation that was given
             f" sum(('x' || encode(substr({checked}, 1, 8), 'hex'))::bit(64)::int8)::text as checksum"
             f" from ({self.relation}) as rows group by 1"
         )
@@ -51,7 +51,7 @@ class Bucketed:
     def rows(self, buckets: Sequence[int]) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """Return a reader of the rows of these buckets, in the same state of the ledger."""
         statement = (
-            f"select player_id, points, reached_at from ({self.relation}) as rows where {_BUCKET} in"  # noqa: S608
+            f"select player_id, points, reached_at from ({self.relation}) as rows where {_BUCKET} in"  # noqa: S608 - own words, and the relation that was given
             " (select unnest(string_to_array(current_setting('finale.buckets'), ','))::int)"
         )
         named = {"buckets": ",".join(map(str, buckets)) or "-1"}

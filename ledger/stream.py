@@ -59,7 +59,7 @@ class Stream:
             cursor.execute(statement)
             # The cursor's own reader is pyarrow's, which drops the server's error code; this is the driver's.
             handle = cursor.fetch_arrow()
-            return cursor, AdbcRecordBatchReader._import_from_c(handle.address)  # noqa: SLF001
+            return cursor, AdbcRecordBatchReader._import_from_c(handle.address)  # noqa: SLF001 - the public reader drops the error code
         except BaseException:
             cursor.close()
             raise

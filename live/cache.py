@@ -88,7 +88,7 @@ class SharedTop:
         ttl: timedelta = timedelta(seconds=1),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._sizes = {size: Shared(lambda size=size: board.top(size), ttl, clock) for size in _SIZES}  # type: ignore[misc]
+        self._sizes = {size: Shared(lambda size=size: board.top(size), ttl, clock) for size in _SIZES}  # type: ignore[misc]  # the default binds the size of this round
 
     def top(self, k: int) -> list[Standing]:
         """Return the first ``k`` rows, up to ``PAGE``, as they were at most twice ``ttl`` ago."""

@@ -66,7 +66,7 @@ def _reply(connection: Any) -> Any:
 def _by_node(client: Redis, commands: Sequence[Sequence[Argument]]) -> list[Any]:
     with client.pipeline() as pipeline:
         for command in commands:
-            pipeline.execute_command(*command, **{NEVER_DECODE: True})  # type: ignore[no-untyped-call]
+            pipeline.execute_command(*command, **{NEVER_DECODE: True})  # type: ignore[no-untyped-call]  # has no annotations
         return _checked(pipeline.execute(raise_on_error=False))
 
 

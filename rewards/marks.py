@@ -167,7 +167,7 @@ class _Joined:
         self._counted = 0
         for name, known in facts.tables.items():
             if name == "matches" and table.eligible is not None and table.eligible.min_matches is not None:
-                known = known.filter(pc.greater_equal(known["matches"], table.eligible.min_matches))  # noqa: PLW2901
+                known = known.filter(pc.greater_equal(known["matches"], table.eligible.min_matches))  # noqa: PLW2901 - the same table, narrowed
             self._connection.register(name, known.set_column(0, "player_id", known["player_id"].cast(pa.binary())))
         if leagues:
             numbers = pa.array(range(1, len(leagues) + 1), pa.uint16())

@@ -32,7 +32,7 @@ class _Unit(configparser.ConfigParser):
 
     def __init__(self) -> None:
         super().__init__(strict=False, interpolation=None, dict_type=_Repeated)
-        self.optionxform = str  # type: ignore[assignment,method-assign]
+        self.optionxform = str  # type: ignore[assignment,method-assign]  # how configparser is told to keep capitals
 
 
 class _Repeated(dict[str, Any]):

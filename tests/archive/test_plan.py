@@ -34,7 +34,7 @@ class Sets:
 
     def plan(self, **options: object) -> list[Task]:
         totals = [len(each) for each in self.scores]
-        return plan(totals, self.scores_at, self.counts, descending=self.descending, **options)  # type: ignore[arg-type]
+        return plan(totals, self.scores_at, self.counts, descending=self.descending, **options)  # type: ignore[arg-type]  # passed on as they came
 
 
 def _told(span: Span, score: float) -> bool:

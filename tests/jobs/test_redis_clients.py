@@ -121,7 +121,7 @@ def test_c14_c16_c17_i1_seasons_of_a_cluster(
 
 def node_keys(cluster: Cluster, number: int) -> list[bytes]:
     with cluster.node(number) as node:
-        found: list[bytes] = node.keys()  # type: ignore[assignment]
+        found: list[bytes] = node.keys()  # type: ignore[assignment]  # annotated for async clients too
         return found
 
 

@@ -66,7 +66,7 @@ def _lines(options: list[str]) -> list[str]:
 
 def _watches(sentinel: redis.Redis) -> bool:
     try:
-        masters: dict[str, dict[str, object]] = sentinel.sentinel_masters()  # type: ignore[no-untyped-call]
+        masters: dict[str, dict[str, object]] = sentinel.sentinel_masters()  # type: ignore[no-untyped-call]  # has no annotations
     except redis.RedisError:
         return False
     return bool(masters["boards"]["is_master"]) and not masters["boards"]["is_sdown"]

@@ -67,7 +67,7 @@ def configuration(boards: int) -> str:
 
 def kills() -> list[Plan]:
     return [
-        Plan(Call(step, kind, text, 1), "kill", done)  # type: ignore[arg-type]
+        Plan(Call(step, kind, text, 1), "kill", done)  # type: ignore[arg-type]  # the kinds that the harness knows
         for step, kind, text in CALLS
         for done in (False, True)
     ]

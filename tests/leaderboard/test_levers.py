@@ -33,7 +33,7 @@ def a_season(state: State = State.OPEN, **changed: object) -> Season:
         attempts=0,
         last_error=None,
     )
-    return replace(season, **changed)  # type: ignore[arg-type]
+    return replace(season, **changed)  # type: ignore[arg-type]  # passed on as they came
 
 
 AFTER = a_season(State.SCHEDULED, key=2, bounds=Bounds(NOW + DAY, NOW + 3 * DAY, "s2"))

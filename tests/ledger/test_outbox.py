@@ -63,7 +63,7 @@ def ids(found: Claim) -> list[str]:
 
 def settle(database: Database, lease: Lease, found: Claim, **told: object) -> int:
     values = {"acknowledged": [], "dead": {}, "again": {}, "reason": "", "failures": 0, "pause": None, **told}
-    return outbox.settle(database, lease.key, found, **values)  # type: ignore[arg-type]
+    return outbox.settle(database, lease.key, found, **values)  # type: ignore[arg-type]  # passed on as they came
 
 
 def test_what_is_claimed_is_nobody_elses_until_it_runs_out(database: Database, lease: Lease) -> None:

@@ -206,7 +206,7 @@ def cluster_of_three(factory: ServerFactory) -> Iterator[Cluster]:
             _say(node, "CLUSTER", "SET-CONFIG-EPOCH", number + 1)
             _say(node, "CLUSTER", "MEET", HOST, ports[0])
         for node in nodes:
-            assert wait_until(lambda node=node: _is_whole(node), _SECONDS), "the cluster did not form"  # type: ignore[misc]
+            assert wait_until(lambda node=node: _is_whole(node), _SECONDS), "the cluster did not form"  # type: ignore[misc]  # the default binds the node of this round
         yield cluster
 
 
