@@ -20,12 +20,12 @@ _TYPES = {
     "board": "varchar", "season": "varchar", "position": "bigint", "rank": "bigint", "player_id": "varchar",
     "points": "bigint", "reached_at": "timestamptz", "score": "double", "grant_id": "varchar", "rule": "varchar",
     "item": "varchar", "amount": "bigint", "correction": "bigint", "corrects": "varchar",
-}  # fmt: skip
+}  # fmt: skip  # a row a line
 _SEASONS = {
     "board": "varchar", "season": "varchar", "starts_at": "timestamptz", "ends_at": "timestamptz",
     "sealed_at": "timestamptz", "players": "bigint", "points_sum": "hugeint", "digest": "varchar", "seal": "varchar",
     "number": "bigint", "grants": "bigint", "software": "varchar", "published": "boolean",
-}  # fmt: skip
+}  # fmt: skip  # a row a line
 
 
 #: Rows that come to nothing are left out: what was taken back entirely was not got.

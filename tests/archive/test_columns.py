@@ -19,7 +19,7 @@ TEXTS = [
     b"0", b"-0", b"1", b"-7.5", b"10000000000000000", b"1e+17", b"1.2345678901234568e+17", b"3.2999999999999998",
     b"3.3", b"4.9406564584124654e-324", b"5e-324", b"1.7976931348623157e+308", b"9007199254740992", b"inf", b"-inf",
     b"2.2250738585072011e-308", b"123456789012345678", b"0.1", b"1e-7",
-]  # fmt: skip
+]  # fmt: skip  # a row a line
 EVEN = [b"\r\n$1", b"*2\r\n", b"abcd", b"\n\n\n\n", b"1\r\n$", b"$4\r\n"]
 
 
@@ -112,7 +112,7 @@ def test_adversarial_replies_are_never_decoded_wrongly(protocol, seed):
         (b"*2\r\n*2\r\n$1\r\na\r\n,1\r\n*2\r\n$1\r\n\r\n,1\r\n", 2),
         (b"\n\n\n\n\n", 1),
     ],
-)  # fmt: skip
+)  # fmt: skip  # a row a line
 def test_what_is_no_page_is_left_to_the_general_parser(reply, rows):
     """Lengths that lie or are written oddly, other types, other counts, half line ends: none is taken."""
     assert by_columns(reply, rows) is None

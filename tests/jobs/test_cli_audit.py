@@ -189,7 +189,7 @@ def test_what_was_really_closed_is_found_right(store: Path) -> None:
     assert [check["check"] for check in told["checks"]] == [
         "chain", "standings: files", "grants: files", "correction-0001: files", "correction-0002: files",
         "grants: computed anew", "correction-0001: computed anew", "correction-0002: computed anew",
-    ]  # fmt: skip
+    ]  # fmt: skip  # a row a line
     shown = finale("audit", str(store), "cup", "s2").ok().out
     assert told["last"]["sha256"] in shown and "FAULT" not in shown
 

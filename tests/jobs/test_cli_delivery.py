@@ -179,7 +179,7 @@ def test_a_stream_gets_every_grant_once(world: World) -> None:
     assert {name.decode(): value.decode() for name, value in first.items() if name != b"grant_id"} == {
         "board": "cup", "season": "s1", "correction": "0", "corrects": "", "player_id": "player 39", "rule": "first",
         "item": "title.first", "amount": "1", "position": "1", "rank": "1",
-    }  # fmt: skip
+    }  # fmt: skip  # a row a line
     assert world.state("cup", "s1") == "cleaned"
 
 

@@ -144,7 +144,7 @@ def test_exclusions_and_corrections(closed: World) -> None:
     assert up["moved"] == {"left_out_above": 1, "place": 3, "removed": "close_up"} and taken(up) == ["top three"]
     assert [(one["correction"], one["rule"], one["amount"]) for one in up["grants"]] == [
         (0, "top half", 50), (1, "top half", -50), (1, "top three", 100),
-    ]  # fmt: skip
+    ]  # fmt: skip  # a row a line
     assert "for the rules this is place 3" in why("p7").out
     finale("results", "void", "m8", "--source", "cup", "--because", "bug", "--as", "ana").ok()
     finale(*CORRECT, "--voided").ok()

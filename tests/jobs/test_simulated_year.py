@@ -29,7 +29,7 @@ STARTS = datetime(2026, 3, 2, 0, 0, 30, tzinfo=UTC)
 ZONES = (
     "UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "Africa/Cairo", "Asia/Kolkata",
     "Asia/Tokyo", "Australia/Lord_Howe", "Pacific/Auckland", "America/Sao_Paulo", "Asia/Beirut", "Pacific/Kiritimati",
-)  # fmt: skip
+)  # fmt: skip  # a row a line
 PERIODS = ("week", "week", "week", "month", "week", "quarter", "week", "year")
 TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
 #: Calls at which a tick is killed, before or after: of each step, and between them.

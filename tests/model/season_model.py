@@ -112,7 +112,7 @@ class Model:
                 state=State.OPEN, held=False, frozen=False, snap=None, reopened=True, fence=fence,
                 beside=max(world.beside, fence), staged=frozenset(),
             ),
-        )  # fmt: skip
+        )  # fmt: skip  # a row a line
 
     def _runner(self, world: World, number: int, runner: Runner) -> Iterator[tuple[str, World]]:
         if runner.at == "idle":

@@ -96,7 +96,7 @@ def verdict(world: World, step: Step) -> Any:
     return _planned(
         step, world.state, world.held, world.frozen, world.results, world.key is not None,
         world.snap is not None, world.row is not None, world.grants is not None,
-    )  # fmt: skip
+    )  # fmt: skip  # a row a line
 
 
 @lru_cache(maxsize=10_000)

@@ -31,7 +31,7 @@ def batches(amounts: dict[Key, int], position: int = 1) -> list[pa.RecordBatch]:
             "position": position, "rank": position,
         }
         for key, amount in amounts.items()
-    ]  # fmt: skip
+    ]  # fmt: skip  # a row a line
     return [pa.RecordBatch.from_pylist(rows, grants_schema(False))]
 
 
