@@ -21,9 +21,10 @@ from pathlib import Path
 import redis
 
 from config.settings import Settings
-from jobs import closing, output
+from jobs import output
 from jobs.demo import season as made_up
-from jobs.taking import Taken, take_chunk
+from jobs.results.taking import Taken, take_chunk
+from jobs.seasons import closing
 from jobs.wiring import Outside, outside
 from leaderboard.board import Board
 from leaderboard.states import Step

@@ -140,7 +140,7 @@ def _by_redis_cli(path: Path, commands: Path) -> None:
 
 
 def _by_finale(client: redis.Redis, members: Any, scores: Any) -> None:
-    from jobs.rebuilding import ahead
+    from jobs.boards.rebuilding import ahead
 
     place = Place(sorted_set.KEY, sorted_set.KEY, 1)
     batches = (

@@ -27,8 +27,8 @@ import redis
 
 from config.settings import Settings
 from jobs import identity
-from jobs.projection import apply_pending
-from jobs.taking import Taken, take_chunk
+from jobs.boards.projection import apply_pending
+from jobs.results.taking import Taken, take_chunk
 from jobs.wiring import Outside, outside
 from leaderboard.board import Board
 from ledger import seasons

@@ -22,7 +22,7 @@ from leaderboard.states import Step
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
-    from jobs.verdicts import Wait
+    from jobs.seasons.verdicts import Wait
     from leaderboard.season import Season
 
 # No emoji: ":one:" is a board's name in a key, or a player's.

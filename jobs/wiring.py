@@ -14,7 +14,7 @@ from archive.store import open_store
 from config.settings import Runner, Settings
 from jobs.endpoints import endpoints, ledger_database
 from jobs.redis_clients import connector, opened
-from jobs.working import Working
+from jobs.scheduler.working import Working
 from leaderboard.board import Board
 from ledger.database import Database
 

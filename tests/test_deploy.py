@@ -176,7 +176,7 @@ def test_dependencies_of_services_exist_and_probes_ask_what_is_served() -> None:
         assert named <= compose["volumes"].keys()
     deployment = next(one for one in documents("kubernetes.yaml") if one["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    served = (REPOSITORY / "jobs/health.py").read_text("utf-8")
+    served = (REPOSITORY / "jobs/scheduler/health.py").read_text("utf-8")
     for probe in ("livenessProbe", "readinessProbe"):
         assert f'"{container[probe]["httpGet"]["path"]}"' in served
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 25

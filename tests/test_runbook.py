@@ -13,8 +13,8 @@ RUNBOOK = (REPOSITORY / "docs/runbook.md").read_text("utf-8")
 HEADINGS = set(re.findall(r"^### (.+)$", RUNBOOK, re.MULTILINE))
 #: Holds whose message is put together elsewhere, and what they say.
 COMPOSED = {
-    "jobs/renaming.py: reason": ["…/… has ended before … was frozen"],
-    "jobs/runner.py: verdict.reason": [],  # any of those that a step plans
+    "jobs/seasons/renaming.py: reason": ["…/… has ended before … was frozen"],
+    "jobs/seasons/runner.py: verdict.reason": [],  # any of those that a step plans
     "jobs/steps/snapshot.py: _gone(facts)": ["… shards do not exist"],
     "…: … …": [
         "…: the grants wait for an approval",

@@ -35,8 +35,8 @@ def adopt(
 
     Example: finale archive adopt lb:2025 --board goals --season s2025 --no-ledger
     """
-    from jobs.adopting import adopt as adopted
-    from jobs.adopting import plan_adopt
+    from jobs.seasons.adopting import adopt as adopted
+    from jobs.seasons.adopting import plan_adopt
 
     who, bounds = who_acts(operator, lever=no_ledger and not dry_run), _bounds(starts_at, ends_at)
     with wired() as outside:

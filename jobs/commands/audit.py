@@ -35,7 +35,7 @@ def audit(
     Example: finale audit s3://bucket/archive goals s2026 --tip 4a803ae4…
     """
     from archive.store import open_store
-    from jobs.auditing import audit as audited
+    from jobs.payout.auditing import audit as audited
 
     if tip is not None and not _HASH.fullmatch(tip):
         raise InputError(

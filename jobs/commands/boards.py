@@ -43,8 +43,8 @@ def standings(
 
     Example: finale standings goals s2026 --player "Harry Kane" --around 2
     """
-    from jobs import standings as read
-    from jobs.playing import season_to_read
+    from jobs.boards import standings as read
+    from jobs.boards.playing import season_to_read
 
     if player is not None and top is not None:
         raise InputError("--top and --player ask for different rows", hint="give one of them")
@@ -74,8 +74,8 @@ def top(
 
     Example: finale top goals -k 100
     """
-    from jobs import standings as read
-    from jobs.playing import season_to_read
+    from jobs.boards import standings as read
+    from jobs.boards.playing import season_to_read
 
     with wired() as outside:
         names = outside.settings.segments.get(board, (board,))
@@ -103,8 +103,8 @@ def around(
 
     Example: finale around goals "Harry Kane" -n 3
     """
-    from jobs import standings as read
-    from jobs.playing import season_to_read
+    from jobs.boards import standings as read
+    from jobs.boards.playing import season_to_read
 
     with wired() as outside:
         found = season_to_read(outside, board, season_id)
@@ -126,8 +126,8 @@ def rank(
 
     Example: finale rank goals "Harry Kane" --json
     """
-    from jobs import standings as read
-    from jobs.playing import season_to_read
+    from jobs.boards import standings as read
+    from jobs.boards.playing import season_to_read
     from leaderboard.codec import codec_for, from_microseconds
 
     with wired() as outside:
@@ -198,8 +198,8 @@ def _print(rows: Sequence[Standing], binary: bool, as_json: bool, told: _Told | 
 
 def _top_of_all(outside: Outside, board: str, season_id: str | None, k: int) -> tuple[list[Standing], bool]:
     """Return the first ``k`` rows of a board's segments together, and whether their ids are binary."""
-    from jobs import standings as read
-    from jobs.playing import season_to_read
+    from jobs.boards import standings as read
+    from jobs.boards.playing import season_to_read
 
     found = [season_to_read(outside, name, season_id) for name in outside.settings.segments[board]]
     return read.top_of_all(outside, found, k), _binary(found[0])

@@ -12,7 +12,7 @@ from jobs.commands.season import Now, print_plan, print_run
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
-    from jobs.cleaning import Judged
+    from jobs.seasons.cleaning import Judged
     from jobs.wiring import Outside
 
 _CANNOT = "give a board and a season: finale clean goals s2026"
@@ -52,7 +52,7 @@ def clean(
 def _one(
     outside: Outside, board: str, season_id: str, who: str, early: bool, dry_run: bool, as_json: bool, yes: bool
 ) -> None:
-    from jobs import closing
+    from jobs.seasons import closing
 
     found = closing.find(outside, board, season_id)
     if dry_run:
@@ -65,8 +65,8 @@ def _one(
 
 
 def _again(outside: Outside, board: str, season_id: str, who: str, dry_run: bool, as_json: bool, yes: bool) -> None:
-    from jobs.closing import find
-    from jobs.returned import clean_again, plan_again
+    from jobs.scheduler.returned import clean_again, plan_again
+    from jobs.seasons.closing import find
 
     found = find(outside, board, season_id)
     if dry_run:
@@ -81,7 +81,7 @@ def _again(outside: Outside, board: str, season_id: str, who: str, dry_run: bool
 
 
 def _several(outside: Outside, board: str | None, who: str, dry_run: bool, as_json: bool) -> None:
-    from jobs.cleaning import clean_due, verdicts
+    from jobs.seasons.cleaning import clean_due, verdicts
 
     if dry_run:
         found = verdicts(outside, board)

@@ -13,8 +13,8 @@ from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
-    from jobs.correcting import Preview
-    from jobs.correction_basis import Request
+    from jobs.payout.correcting import Preview
+    from jobs.payout.correction_basis import Request
     from jobs.wiring import Outside
     from leaderboard.season import Season
 
@@ -44,9 +44,9 @@ def correct(
 
     Example: finale rewards correct goals s2026 --exclude cheater-17 --because "aimbot, ticket 4711" --as ana
     """
-    from jobs import correcting
-    from jobs.closing import find
-    from jobs.delivering import deliver
+    from jobs.payout import correcting
+    from jobs.payout.delivering import deliver
+    from jobs.seasons.closing import find
     from ledger import corrections
 
     who = who_acts(operator, lever=not dry_run)
@@ -95,8 +95,8 @@ def correct(
 def _request(
     outside: Outside, season: Season, exclude: list[str], table: Path | None, voided: bool, because: str, who: str
 ) -> Request:
-    from jobs.correcting import late_voids
-    from jobs.correction_basis import Request
+    from jobs.payout.correcting import late_voids
+    from jobs.payout.correction_basis import Request
     from rewards.table import parse_table
 
     binary = season.board.member == "binary"

@@ -20,7 +20,7 @@ def status(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> 
 
     Example: finale rewards status goals s2026
     """
-    from jobs.closing import find
+    from jobs.seasons.closing import find
 
     with wired() as outside:
         found = find(outside, board, season_id)
@@ -117,8 +117,8 @@ def retry(
 
     Example: finale rewards retry goals s2026 --as ana
     """
-    from jobs.closing import find
-    from jobs.delivering import deliver
+    from jobs.payout.delivering import deliver
+    from jobs.seasons.closing import find
     from ledger import outbox
 
     who = who_acts(operator, lever=True)

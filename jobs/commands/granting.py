@@ -45,7 +45,7 @@ def check(
 
 
 def _read(path: Path) -> Any:
-    from jobs.previews import read_table
+    from jobs.payout.previews import read_table
 
     return read_table(path)
 
@@ -64,8 +64,8 @@ def preview(board: BoardName, season_id: SeasonName, table: TableFile = None, as
 
     Example: finale rewards preview goals s2026 --table rewards/next.toml
     """
-    from jobs import previews
-    from jobs.closing import find
+    from jobs.payout import previews
+    from jobs.seasons.closing import find
 
     with wired() as outside:
         found = find(outside, board, season_id)
@@ -91,8 +91,8 @@ def approve(
 
     Example: finale rewards approve goals s2026 3f9a1c0e77d2 --because "agreed with design" --as ana
     """
-    from jobs import previews, rewarding
-    from jobs.closing import find
+    from jobs.payout import previews, rewarding
+    from jobs.seasons.closing import find
 
     who = who_acts(operator, lever=True)
     with wired() as outside:

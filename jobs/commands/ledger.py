@@ -27,8 +27,8 @@ def prune(
 
     Example: finale ledger prune --dry-run
     """
-    from jobs.pruning import prune as run
-    from jobs.pruning import verdicts
+    from jobs.results.pruning import prune as run
+    from jobs.results.pruning import verdicts
 
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:

@@ -45,8 +45,8 @@ def extend(
 
     Example: finale season extend goals s2026 --until 2027-01-02T00:00:00Z --because "outage on the last day" --as ana
     """
-    from jobs import levers
-    from jobs.closing import find
+    from jobs.seasons import levers
+    from jobs.seasons.closing import find
 
     who, end = who_acts(operator, lever=not dry_run), _instant("--until", until)
     with wired() as outside:
@@ -75,8 +75,8 @@ def reopen(
 
     Example: finale season reopen goals s2026 --grace 2h --because "results of one server were missing" --as ana
     """
-    from jobs import levers
-    from jobs.closing import find
+    from jobs.seasons import levers
+    from jobs.seasons.closing import find
     from leaderboard.durations import parse_duration
 
     who, end = who_acts(operator, lever=not dry_run), _instant("--until", until) if until else None
@@ -106,8 +106,8 @@ def cancel(
 
     Example: finale season cancel goals s2027 --because "no season this year" --as ana
     """
-    from jobs import levers
-    from jobs.closing import find
+    from jobs.seasons import levers
+    from jobs.seasons.closing import find
 
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
@@ -132,8 +132,8 @@ def retry(
 
     Example: finale season retry goals s2026 --because "the bucket is there again" --as ana
     """
-    from jobs import levers
-    from jobs.closing import find
+    from jobs.seasons import levers
+    from jobs.seasons.closing import find
 
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
@@ -158,8 +158,8 @@ def hold(
 
     Example: finale season hold goals s2026 --because "cheaters under review" --as ana
     """
-    from jobs import levers
-    from jobs.closing import check_holdable, find, next_step
+    from jobs.seasons import levers
+    from jobs.seasons.closing import check_holdable, find, next_step
     from ledger import seasons
 
     who = who_acts(operator, lever=not dry_run)
@@ -227,7 +227,7 @@ def journal(
 
     Example: finale journal goals s2026 --json
     """
-    from jobs.closing import find
+    from jobs.seasons.closing import find
     from ledger import journal as entries
 
     if (board is None) != (season_id is None):

@@ -26,9 +26,9 @@ def rebuild(
 
     Example: finale rebuild goals s2026 --dry-run
     """
-    from jobs.closing import find
-    from jobs.rebuilding import plan
-    from jobs.rebuilding import rebuild as rebuilt
+    from jobs.boards.rebuilding import plan
+    from jobs.boards.rebuilding import rebuild as rebuilt
+    from jobs.seasons.closing import find
 
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
@@ -69,8 +69,8 @@ def rebalance(
 
     Example: finale rebalance goals s2026 --cuts 1000,5000 --dry-run
     """
-    from jobs import rebalancing
-    from jobs.closing import find
+    from jobs.boards import rebalancing
+    from jobs.seasons.closing import find
 
     who, points = who_acts(operator, lever=not dry_run), _points(cuts)
     with wired() as outside:

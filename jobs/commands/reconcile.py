@@ -11,7 +11,7 @@ from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes
 from leaderboard.errors import DriftError, InputError
 
 if TYPE_CHECKING:
-    from jobs.asking import Asked
+    from jobs.checks.asking import Asked
 
 _SHOWN = 20
 
@@ -39,8 +39,8 @@ def reconcile(
 
     Example: finale reconcile goals s2026 --deep
     """
-    from jobs import asking
-    from jobs.closing import find
+    from jobs.checks import asking
+    from jobs.seasons.closing import find
 
     if player and not repair:
         raise InputError("--player says whom to repair", hint="add --repair")

@@ -38,7 +38,7 @@ def import_file(
 
     Example: finale results import matches.csv --source goals
     """
-    from jobs.taking import source_named, take_file
+    from jobs.results.taking import source_named, take_file
 
     with wired() as outside:
         name, boards = source_named(outside, source, board)
@@ -96,8 +96,8 @@ def apply(
 
     Example: finale results apply goals s2026 --all
     """
-    from jobs.closing import find
-    from jobs.taking import apply_all
+    from jobs.results.taking import apply_all
+    from jobs.seasons.closing import find
 
     with wired() as outside:
         found = find(outside, board, season_id)

@@ -22,8 +22,8 @@ def export(
 
     Example: finale results export goals s2026 --to goals.parquet
     """
-    from jobs.closing import find
-    from jobs.exporting import export_results
+    from jobs.results.exporting import export_results
+    from jobs.seasons.closing import find
 
     with wired() as outside:
         done = export_results(outside, find(outside, board, season_id), to, force=force)

@@ -28,7 +28,7 @@ def late(
 
     Example: finale results late goals s2026
     """
-    from jobs.closing import find
+    from jobs.seasons.closing import find
     from ledger import left_out
 
     with wired() as outside:
@@ -45,7 +45,7 @@ def voided(
 
     Example: finale results voided goals s2026 --json
     """
-    from jobs.closing import find
+    from jobs.seasons.closing import find
     from ledger import left_out
 
     with wired() as outside:
@@ -80,7 +80,7 @@ def conflicts(
 def _print_set_aside(
     kind: str, board: str, season_id: str | None, player: str | None, limit: int, as_json: bool
 ) -> None:
-    from jobs.closing import find
+    from jobs.seasons.closing import find
     from ledger import left_out
 
     read = left_out.refused if kind == "refused" else left_out.conflicting

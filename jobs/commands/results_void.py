@@ -10,7 +10,7 @@ from jobs import output
 from jobs.commands.common import As, AsJson, Because, DryRun, Yes, confirm, player_id, who_acts, wired
 
 if TYPE_CHECKING:
-    from jobs.voiding import Outcome
+    from jobs.results.voiding import Outcome
 
 
 def void(
@@ -34,8 +34,8 @@ def void(
     Example: finale results void m-4711 --source goals --because "the server crashed in overtime"
     """
     from jobs.identity import at_terminal
-    from jobs.taking import source_named
-    from jobs.voiding import void_match
+    from jobs.results.taking import source_named
+    from jobs.results.voiding import void_match
 
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:

@@ -30,12 +30,12 @@ def run(
     Example: finale run --as scheduler --metrics 9464
     """
     from jobs.clock import check_clock
-    from jobs.daemon import Daemon
-    from jobs.health import Health, served
     from jobs.identity import operator as named
-    from jobs.notify import notifier
-    from jobs.pool import Pool
-    from jobs.telling import Telling
+    from jobs.scheduler.daemon import Daemon
+    from jobs.scheduler.health import Health, served
+    from jobs.scheduler.notify import notifier
+    from jobs.scheduler.pool import Pool
+    from jobs.scheduler.telling import Telling
     from jobs.version import VERSION
     from leaderboard.walltime import zone_data_version
     from ledger import monitoring
@@ -86,7 +86,7 @@ def metrics(
     """
     from prometheus_client import CollectorRegistry, generate_latest
 
-    from jobs.metrics import LedgerCollector, write_textfile
+    from jobs.scheduler.metrics import LedgerCollector, write_textfile
     from leaderboard.errors import InputError
     from ledger import monitoring
 

@@ -25,7 +25,7 @@ from jobs.commands.common import (
 from leaderboard.states import Step
 
 if TYPE_CHECKING:
-    from jobs.runner import Run
+    from jobs.seasons.runner import Run
     from leaderboard.season import Season
 
 season = typer.Typer(help="Seasons and their levers.", no_args_is_help=True)
@@ -52,8 +52,8 @@ def close(
 
     Example: finale close goals s2026
     """
-    from jobs import closing
-    from jobs.levers import told_of_early_end
+    from jobs.seasons import closing
+    from jobs.seasons.levers import told_of_early_end
 
     told: dict[str, Any] = {}
     who, last = who_acts(operator, lever=early and not dry_run), step_named(until, Step.CLEAN)
@@ -80,7 +80,7 @@ def tick(operator: As = None, as_json: AsJson = False) -> None:
     Example: finale tick --json
     """
     from jobs.clock import check_clock
-    from jobs.tick import tick as ticked
+    from jobs.scheduler.tick import tick as ticked
 
     with wired() as outside:
         check_clock(outside)
@@ -120,7 +120,7 @@ def list_seasons(
 
     Example: finale season list goals
     """
-    from jobs.closing import next_step
+    from jobs.seasons.closing import next_step
     from ledger import seasons
 
     with wired_ledger() as outside:
@@ -152,7 +152,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
 
     Example: finale season show goals s2026
     """
-    from jobs.closing import find
+    from jobs.seasons.closing import find
     from ledger import journal, leases, seasons
 
     with wired_ledger() as outside:
@@ -203,8 +203,8 @@ def release(
 
     Example: finale season release goals s2026 --because "reviewed" --as ana
     """
-    from jobs import releasing
-    from jobs.closing import find
+    from jobs.seasons import releasing
+    from jobs.seasons.closing import find
 
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
@@ -229,7 +229,7 @@ def strays(
 
     Example: finale season strays
     """
-    from jobs.strays import find_strays
+    from jobs.seasons.strays import find_strays
 
     with wired() as outside:
         found = find_strays(outside, board)
@@ -294,6 +294,6 @@ def _next(found: Season) -> str:
 
 
 def _next_json(found: Season) -> dict[str, Any]:
-    from jobs.closing import next_step
+    from jobs.seasons.closing import next_step
 
     return dict(next_step(found))

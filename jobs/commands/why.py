@@ -26,8 +26,8 @@ def why(board: BoardName, season_id: SeasonName, player: Player, as_json: AsJson
 
     Example: finale why goals s2026 "Harry Kane"
     """
-    from jobs.playing import season_to_read
-    from jobs.why import explain
+    from jobs.boards.playing import season_to_read
+    from jobs.payout.why import explain
 
     with wired() as outside:
         found = season_to_read(outside, board, season_id)

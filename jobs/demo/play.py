@@ -11,12 +11,14 @@ from pathlib import Path
 import duckdb
 
 from config.settings import Runner, Settings
-from jobs import closing, output, standings
+from jobs import output
+from jobs.boards import standings
 from jobs.demo import leftovers
 from jobs.demo import season as made_up
 from jobs.embedded.home import EmbeddedHome
-from jobs.taking import Taken, take_chunk
-from jobs.verdicts import Wait
+from jobs.results.taking import Taken, take_chunk
+from jobs.seasons import closing
+from jobs.seasons.verdicts import Wait
 from jobs.wiring import Outside, outside
 from leaderboard.board import Board
 from leaderboard.season import Season

@@ -13,11 +13,11 @@ from archive.fetch import read_parts_checked
 from archive.removal import Departure, Removal
 from archive.seal import KeyFacts, StandingFacts
 from archive.verify import verify
-from jobs import renaming
-from jobs.building import left_behind
-from jobs.sealed import committed
+from jobs.boards.building import left_behind
+from jobs.payout.sealed import committed
+from jobs.seasons import renaming
+from jobs.seasons.verdicts import Act, Done, Verdict, Wait
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Verdict, Wait
 from jobs.wiring import Outside
 from leaderboard import keys, retention
 from leaderboard.retention import Retention

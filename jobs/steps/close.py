@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from jobs.scheduler.upcoming import point_current_key
+from jobs.seasons.verdicts import Act, Done, Verdict, Wait
 from jobs.steps.step import Acting, Work
-from jobs.upcoming import point_current_key
-from jobs.verdicts import Act, Done, Verdict, Wait
 from leaderboard.states import Step
 from live.eviction import dangers
 

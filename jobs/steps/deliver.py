@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs import delivering
+from jobs.payout import delivering
+from jobs.seasons.verdicts import Act, Done, Verdict, Wait
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Verdict, Wait
 from leaderboard.states import Step
 from ledger import leases, outbox
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobs import renaming
-from jobs.projection import Applied, apply_pending
+from jobs.boards.projection import Applied, apply_pending
+from jobs.seasons import renaming
+from jobs.seasons.verdicts import Act, Done, Held, Verdict, Wait
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Held, Verdict, Wait
 from leaderboard.errors import UnavailableError
 from leaderboard.states import Step
 from ledger import pending, totals

@@ -8,10 +8,10 @@ from functools import partial
 from shlex import quote
 
 from archive.seal import StandingFacts
-from jobs import reconciling, repairing, reporting
-from jobs.reporting import Report
+from jobs.checks import reconciling, repairing, reporting
+from jobs.checks.reporting import Report
+from jobs.seasons.verdicts import REPAIR, REPAIRED, Act, Done, Verdict
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import REPAIR, REPAIRED, Act, Done, Verdict
 from leaderboard.board import Board
 from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Season

@@ -14,12 +14,12 @@ from archive.parts import Part, PartWriter
 from archive.publish import publish
 from archive.seal import Seal
 from archive.sealed_grants import GrantFacts
-from jobs import rewarding
-from jobs.facts import Collected, collect
-from jobs.sealed import committed
+from jobs.payout import rewarding
+from jobs.payout.facts import Collected, collect
+from jobs.payout.sealed import committed
+from jobs.seasons.verdicts import Act, Done, Held, Verdict
 from jobs.steps.seal import commit, put, sweep_own
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import Act, Done, Held, Verdict
 from leaderboard.errors import AccessError, ConfigError, InputError, SeasonHeldError
 from leaderboard.states import Step
 from ledger import grants as ledger_grants

@@ -13,10 +13,10 @@ from archive.publish import publish, staged_attempts, sweep
 from archive.seal import Chain, Seal, StandingFacts, build, same_content, sha256
 from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
-from jobs import renaming
-from jobs.reconciling import staged_rows
+from jobs.checks.reconciling import staged_rows
+from jobs.seasons import renaming
+from jobs.seasons.verdicts import REPAIR, Act, Done, Verdict
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import REPAIR, Act, Done, Verdict
 from jobs.version import SOFTWARE
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step

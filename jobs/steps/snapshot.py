@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from archive import snapshot
-from jobs import renaming
-from jobs.reconciling import players_in_ledger
+from jobs.checks.reconciling import players_in_ledger
+from jobs.seasons import renaming
+from jobs.seasons.verdicts import REPAIR, Act, Done, Held, Verdict
 from jobs.steps.step import Acting, Work
-from jobs.verdicts import REPAIR, Act, Done, Held, Verdict
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
 from ledger import journal

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from jobs.verdicts import Done, Verdict, Wait
+from jobs.seasons.verdicts import Done, Verdict, Wait
 from jobs.wiring import Outside
 from leaderboard.season import Season
 from leaderboard.states import Step

@@ -16,11 +16,11 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
+import jobs.boards.standings
 import jobs.cli
-import jobs.closing
-import jobs.standings
-import jobs.taking
-import jobs.tick
+import jobs.results.taking
+import jobs.scheduler.tick
+import jobs.seasons.closing
 from tests.harness import hooks
 from tests.harness.calls import Calls
 from tests.harness.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.runner import _Running
+from jobs.seasons.runner import _Running
 from tests.harness import http_hooks, redis_hooks, sql_hooks, store_hooks
 from tests.harness.calls import BETWEEN, Calls
 

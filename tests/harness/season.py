@@ -22,7 +22,7 @@ import redis
 
 from config.load import load
 from jobs.embedded.postgres_server import PostgresServer
-from jobs.taking import source_named, take_file
+from jobs.results.taking import source_named, take_file
 from jobs.wiring import Outside, outside
 from leaderboard.calendar import season_at
 from leaderboard.states import State

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from archive.seal import Seal, StandingFacts
-from jobs import runner
+from jobs.seasons import runner
 from leaderboard.board import Board
 from leaderboard.codec import codec_for, to_microseconds
 from leaderboard.errors import UnavailableError

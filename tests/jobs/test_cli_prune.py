@@ -11,7 +11,7 @@ import pytest
 
 from archive import results as archived
 from archive.store import open_store
-from jobs import pruning
+from jobs.results import pruning
 from leaderboard.errors import ArchiveMismatchError
 from tests.support.cli import World, differing, finale
 

@@ -283,7 +283,9 @@ def test_check_finds_what_is_doubtful(world: World) -> None:
     finale("rewards", "check").refused(4, "--board")
 
 
-@pytest.mark.parametrize("module", ["jobs.previews", "jobs.rewarding", "jobs.facts", "jobs.commands.granting"])
+@pytest.mark.parametrize(
+    "module", ["jobs.payout.previews", "jobs.payout.rewarding", "jobs.payout.facts", "jobs.commands.granting"]
+)
 def test_whatever_a_command_imports_first_can_be(module: str) -> None:
     """A process of its own, in which nothing was imported before, as an operator's command is."""
     subprocess.run([sys.executable, "-c", f"import {module}"], cwd=REPOSITORY, check=True, timeout=100)

@@ -171,7 +171,7 @@ def test_no_part_is_read_that_cannot_hold_the_player(
     def refuse(*_: object) -> Any:
         raise AssertionError("the standings were read whole")
 
-    for module in ("jobs.recomputing", "archive.fetch"):
+    for module in ("jobs.payout.recomputing", "archive.fetch"):
         monkeypatch.setattr(f"{module}.read_parts_checked", refuse)
     assert taken(told("p7")) == ["top half"]
 

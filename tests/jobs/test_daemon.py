@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jobs import clock, daemon
-from jobs.daemon import Daemon, Waking
-from jobs.logged import Logged
-from jobs.tick import Ticked
+from jobs import clock
+from jobs.scheduler import daemon
+from jobs.scheduler.daemon import Daemon, Waking
+from jobs.scheduler.logged import Logged
+from jobs.scheduler.tick import Ticked
 from leaderboard.errors import ClockError, FinaleError
 from tests.ledger.support import await_that
 from tests.support.cli import World, finale

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jobs.projection import apply_pending
+from jobs.boards.projection import apply_pending
 from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.errors import UnknownNameError

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import redis
 
-from jobs import projection
-from jobs.projection import Applied, apply_pending
+from jobs.boards import projection
+from jobs.boards.projection import Applied, apply_pending
 from jobs.wiring import Outside
 from leaderboard.codec import codec_for, to_microseconds
 from leaderboard.errors import FinaleError

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobs import rebalancing
-from jobs.projection import apply_pending
+from jobs.boards import rebalancing
+from jobs.boards.projection import apply_pending
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError
 from live import apply

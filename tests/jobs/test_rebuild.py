@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import redis
 
-from jobs import rebuilding
-from jobs.projection import apply_pending
+from jobs.boards import rebuilding
+from jobs.boards.projection import apply_pending
 from jobs.wiring import Outside
 from leaderboard.errors import LeaseLostError
 from leaderboard.keys import building_keys, helper_key

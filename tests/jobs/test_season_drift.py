@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import repairing
+from jobs.checks import repairing
 from tests.support.cli import Answer, World, finale
 
 KEY = "leaderboard:cup:one"

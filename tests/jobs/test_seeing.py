@@ -25,11 +25,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from prometheus_client.parser import text_string_to_metric_families
 
-from jobs.health import Health, served
-from jobs.metrics import METRICS
-from jobs.notify import Note, Notifier, notifier
-from jobs.telling import Telling
-from jobs.tick import tick
+from jobs.scheduler.health import Health, served
+from jobs.scheduler.metrics import METRICS
+from jobs.scheduler.notify import Note, Notifier, notifier
+from jobs.scheduler.telling import Telling
+from jobs.scheduler.tick import tick
 from leaderboard.errors import ConfigError, UnavailableError
 from tests.ledger.support import await_that
 from tests.support.cli import World, finale, started

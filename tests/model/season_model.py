@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from jobs.verdicts import Held, Wait
+from jobs.seasons.verdicts import Held, Wait
 from leaderboard import levers
 from leaderboard.errors import WrongStateError
 from leaderboard.states import LEAVES, TAKES_RESULTS, State, Step, may_follow, reached, step_from

@@ -22,7 +22,7 @@ import redis
 
 from config.load import load
 from jobs import cli
-from jobs.upcoming import create_ahead
+from jobs.scheduler.upcoming import create_ahead
 from jobs.wiring import Outside, outside
 from ledger import seasons
 

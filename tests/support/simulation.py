@@ -20,7 +20,7 @@ import redis
 
 from config.load import load
 from jobs.output import Watching
-from jobs.tick import tick
+from jobs.scheduler.tick import tick
 from jobs.wiring import Outside, outside
 from leaderboard.errors import FinaleError
 from ledger import agenda

@@ -1,0 +1,1 @@
+"""Live boards: written from the ledger, made anew, cut anew, and read."""

@@ -1,0 +1,1 @@
+"""Redis against the ledger: compared, explained, kept as a report, put right."""

@@ -1,0 +1,240 @@
+"""Checks of a season that is being played: the ledger against the scores in Redis, lag told apart from drift.
+
+A check looks at the players active since the last one, and at one slice of a slow round over the whole board, from the
+ledger's side and from Redis's. It is cheap, may be missed or doubled, and is called by every tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from jobs.checks import repairing, reporting
+from jobs.seasons import runner
+from jobs.wiring import Outside
+from leaderboard.codec import codec_for, to_microseconds
+from leaderboard.errors import InputError, LeaseHeldError, UnavailableError
+from leaderboard.season import Season
+from leaderboard.states import State
+from ledger import journal, live_checks, totals
+from ledger.live_checks import Held, Progress
+from live import scores
+from reconcile.drift import Drift
+
+BATCH = 5_000
+_TOLD = 20  #: drifting players that the journal names
+EVENT = "drift"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found: how many players it looked at, how many lag (committed, not in Redis yet), and who drifts."""
+
+    players: int
+    lagging: int
+    drift: tuple[Drift, ...] = ()
+    repaired: bool = False
+    report: str = ""  #: where every drifting player stands; nothing where the store did not take it
+
+    def __add__(self, other: Checked) -> Checked:
+        return Checked(self.players + other.players, self.lagging + other.lagging, (*self.drift, *other.drift))
+
+    @property
+    def words(self) -> str:
+        """What drifts, in a line; nothing if nobody does."""
+        if not self.drift:
+            return ""
+        done = f"{'put right, ' if self.repaired else ''}see {self.report or 'finale reconcile'}"
+        named = "; ".join(str(one) for one in self.drift[:3])
+        return f"{len(self.drift):,} of {self.players:,} players drift ({done}): {named}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {
+            "players": self.players,
+            "lagging": self.lagging,
+            "drift": len(self.drift),
+            "repaired": self.repaired,
+            "examples": [str(one) for one in self.drift[:_TOLD]],
+            "report": self.report or None,
+        }
+
+
+def is_due(season: Season, progress: Progress, now: datetime) -> bool:
+    """Return whether the season is being played on Finale's ledger and its last check was long enough ago."""
+    played = season.state in (State.OPEN, State.CLOSING) and season.frozen_at is None and not season.adopted
+    if not played or season.board.ledger != "own" or season.board.reconcile.live == "off":
+        return False
+    return progress.checked_at is None or progress.checked_at + season.board.reconcile.every <= now
+
+
+def check_due(outside: Outside, season: Season, now: datetime, *, who: str) -> Checked | None:
+    """Check the season if a check of it is due, and return what was found; None if it was not.
+
+    Each distinct difference has a report in the store and stands in the journal once; it is put right where the board
+    says ``live = "repair"`` and it is within the bound.
+    """
+    progress = live_checks.find(outside.database, season)
+    if not is_due(season, progress, now):
+        return None
+    at, horizon = live_checks.clock(outside.database)
+    found = compare(outside, season, live_checks.active(outside.database, season, progress.watermark))
+    following, slow = _slow_round(outside, season, progress)
+    found = _reported(outside, season, _once(found + slow))
+    found = _acted(outside, season, found, who)
+    told = found.to_json()
+    recorded = live_checks.record(
+        outside.database, season, progress, replace(following, checked_at=at, watermark=horizon, found=told)
+    )
+    if recorded and found.drift and (found.repaired or not _told(outside, season, told)):
+        journal.write(outside.database, season.key, EVENT, who=who, detail=told)
+    return found
+
+
+def _told(outside: Outside, season: Season, told: dict[str, Any]) -> bool:
+    """Return whether the journal has this very difference already."""
+    entries = [entry.detail for entry in journal.entries(outside.database, season.key) if entry.event == EVENT]
+    return any(entry.get("report") == told["report"] and entry["examples"] == told["examples"] for entry in entries)
+
+
+def _reported(outside: Outside, season: Season, found: Checked) -> Checked:
+    """Put the report of what drifts before anything is done about it; a store that is away does not stop the check."""
+    if not found.drift:
+        return found
+    counts = {"players": found.players, "lagging": found.lagging}
+    with suppress(UnavailableError):
+        report = reporting.write_live_report(outside, season, found.drift, counts)
+        return replace(found, report=f"{outside.store.url}/{report.path}")
+    return found
+
+
+def compare(outside: Outside, season: Season, players: Iterable[bytes]) -> Checked:
+    """Compare the ledger's totals of these players with their scores in Redis, and return who lags and who drifts.
+
+    Redis is read after the ledger. Who then differs is looked at again: a total that is still to be written, or has
+    changed meanwhile, lags; the rest drifts.
+    """
+    found, rest = Checked(0, 0), iter(players)
+    while chunk := list(islice(rest, BATCH)):
+        before = live_checks.held(outside.database, season, chunk)
+        differing = [held for held in before if not held.pending]
+        differing = [held for held, _ in _differing(outside, season, differing)]
+        after = live_checks.held(outside.database, season, [held.player_id for held in differing])
+        still = [now for now, then in zip(after, differing, strict=True) if now == then]
+        drift = [_drift(season, held, there) for held, there in _differing(outside, season, still)]
+        lagging = sum(held.pending for held in before) + len(differing) - len(still)
+        found += Checked(len(chunk), lagging, tuple(drift))
+    return found
+
+
+def whole(outside: Outside, season: Season) -> Checked:
+    """Compare every player of the ledger, and every member in Redis."""
+
+    def everyone() -> Iterator[bytes]:
+        cursor: bytes | None = None
+        while players := live_checks.players_after(outside.database, season, cursor, BATCH):
+            yield from players
+            cursor = players[-1]
+        for key in season.standing_keys:
+            following, begun = "0", False
+            while following != "0" or not begun:
+                following, members = scores.scan(outside.redis, key, following, BATCH)
+                begun = True
+                yield from _strangers(outside, season, members)
+
+    return _once(compare(outside, season, everyone()))
+
+
+def _strangers(outside: Outside, season: Season, members: Sequence[bytes]) -> list[bytes]:
+    """Return the members of whom the ledger has no total."""
+    held = live_checks.held(outside.database, season, members) if members else []
+    return [one.player_id for one in held if one.points is None]
+
+
+def _slow_round(outside: Outside, season: Season, progress: Progress) -> tuple[Progress, Checked]:
+    """Look at the next slice from both sides; return where the next one begins."""
+    size = season.board.reconcile.slice
+    players = live_checks.players_after(outside.database, season, progress.ledger_cursor, size)
+    cursor = players[-1] if len(players) == size else None
+    key_at = progress.redis_key % len(season.standing_keys)
+    key = season.standing_keys[key_at]
+    server = scores.server_of(outside.redis, key)
+    from_cursor = progress.redis_cursor if server == progress.server else "0"
+    following, members = scores.scan(outside.redis, key, from_cursor, size)
+    found = compare(outside, season, [*players, *_strangers(outside, season, members)])
+    ended = following == "0"
+    key_at = (key_at + ended) % len(season.standing_keys)
+    rounds = progress.rounds + (cursor is None)
+    return (
+        replace(
+            progress,
+            ledger_cursor=cursor,
+            redis_cursor=following,
+            redis_key=key_at,
+            server=server,
+            rounds=rounds,
+        ),
+        found,
+    )
+
+
+def _once(found: Checked) -> Checked:
+    """Return the same with each drifting player once, though several slices may have met it."""
+    return replace(found, drift=tuple({one.player_id: one for one in found.drift}.values()))
+
+
+def _acted(outside: Outside, season: Season, found: Checked, who: str) -> Checked:
+    """Put the drift right if the board wants that and it is within the bound; leave it where somebody else works."""
+    players = [one.player_id for one in found.drift if one.player_id is not None]
+    if not players or season.board.reconcile.live != "repair":
+        return found
+    if len(players) > season.board.reconcile.repairs(totals.summed(outside.database, season.key).players):
+        return found
+    try:
+        with runner.leased(outside, season, who) as (lease, _):
+            repairing.repair(outside, season, lease, players)
+    except LeaseHeldError:
+        return found
+    return replace(found, repaired=True)
+
+
+def _differing(outside: Outside, season: Season, held: Sequence[Held]) -> list[tuple[Held, tuple[float, ...]]]:
+    """Return those whose score in Redis is not the one that the ledger's total makes, with what Redis has."""
+    if not held:
+        return []
+    there = scores.scores_of(outside.redis, season.standing_keys, [one.player_id for one in held])
+    wanted: list[tuple[float, ...]] = [()] * len(held)
+    totals_at = [at for at, one in enumerate(held) if one.points is not None]
+    points = np.array([held[at].points for at in totals_at], dtype=np.int64)
+    reached_at = np.array([to_microseconds(held[at].reached_at) for at in totals_at], dtype=np.int64)  # type: ignore[arg-type]  # those that are compared have a time
+    encoded = codec_for(season.board, season.bounds).encode_array(points, reached_at).tolist()
+    for at, score in zip(totals_at, encoded, strict=True):
+        wanted[at] = (score,)
+    return [(one, now) for one, now, due in zip(held, there, wanted, strict=True) if now != due]
+
+
+def _drift(season: Season, held: Held, there: tuple[float, ...]) -> Drift:
+    points, reached_at = _decoded(season, there[-1]) if there else (None, None)
+    ledger_at = None if held.reached_at is None else to_microseconds(held.reached_at)
+    if not there:
+        kind = "only_ledger"
+    elif held.points is None:
+        kind = "only_redis"
+    else:
+        kind = "reached_at_differs" if points == held.points else "points_differ"
+    return Drift(kind, held.player_id, points, held.points, reached_at, ledger_at)
+
+
+def _decoded(season: Season, score: float) -> tuple[int | None, int | None]:
+    try:
+        points, reached_at = codec_for(season.board, season.bounds).decode(score)
+    except InputError:  # no score of this board's; what it says is told all the same
+        return (round(score) if isfinite(score) else None), None
+    return int(points), reached_at

@@ -1,0 +1,1 @@
+"""What a season pays: previewed, granted, delivered, corrected, explained and audited."""

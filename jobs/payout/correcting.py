@@ -1,0 +1,229 @@
+"""Corrections: what was granted wrongly is put right by more grants and by revocations; nothing is ever rewritten.
+
+A correction is numbered, sealed in the board's chain, written as rows beside the grants and delivered by the same
+outbox. What it seals is the difference between everything granted so far and what follows from its table and facts,
+which hold from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from archive.adjusted import changes_schema
+from archive.facts import put_facts
+from archive.fetch import read_parts_checked
+from archive.layout import correction_kind, staging_dir
+from archive.objects import settle
+from archive.parts import Part, PartWriter
+from archive.publish import publish
+from archive.seal import Seal
+from archive.sealed_corrections import CorrectionFacts
+from archive.sealed_grants import FactFile
+from jobs.payout import recomputing
+from jobs.payout.correction_basis import Request, Sealed, basis_for, sealed
+from jobs.payout.delivering import delivery_of
+from jobs.payout.recomputing import Basis
+from jobs.seasons import runner
+from jobs.steps.seal import commit, put, sweep_own
+from jobs.steps.step import Acting
+from jobs.wiring import Outside
+from leaderboard.errors import FinaleError, UnknownNameError, WrongStateError
+from leaderboard.season import Season
+from ledger import corrections, journal, outbox, pausing, seals, seasons
+from rewards.corrections import Change, correction_schema
+
+_SHOWN = 20  # rows that a preview shows
+
+
+@dataclass(slots=True)
+class Preview:
+    """What a correction would do: the number it would have, what it gives and takes, its first rows."""
+
+    number: int
+    change: Change = field(default_factory=Change)
+    first: list[dict[str, Any]] = field(default_factory=list)
+    not_on_board: list[bytes] = field(default_factory=list)
+
+    def to_json(self, *, binary: bool) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+
+        def name(player: str | bytes) -> str:
+            return player.hex() if isinstance(player, bytes) and binary else _text(player)
+
+        return {
+            "number": self.number,
+            "rows": self.change.rows,
+            "players": self.change.players,
+            "given": self.change.given,
+            "taken": self.change.taken,
+            "sums": self.change.sums,
+            "first": [{**row, "player_id": name(row["player_id"])} for row in self.first],
+            "not_on_board": [name(player) for player in self.not_on_board],
+        }
+
+
+def _text(player: str | bytes) -> str:
+    return player if isinstance(player, str) else player.decode(errors="backslashreplace")
+
+
+def preview(outside: Outside, season: Season, request: Request) -> Preview:
+    """Return what the correction would do, changing nothing.
+
+    Raises WrongStateError as ``sealed`` does, UnknownNameError if none of the players to exclude is on the board.
+    """
+    so_far = sealed(outside, season)
+    basis, _ = basis_for(outside, season, so_far, request)
+    found = Preview(so_far.number, not_on_board=_missing(outside, so_far, request, basis))
+    for batch in _rows(outside, so_far, basis):
+        found.change.add(batch)
+        if len(found.first) < _SHOWN:
+            found.first += batch.slice(0, _SHOWN - len(found.first)).to_pylist()
+    return found
+
+
+def _missing(outside: Outside, so_far: Sealed, request: Request, basis: Basis) -> list[bytes]:
+    if not request.exclude:
+        return []
+    wanted = pa.array(request.exclude, pa.binary())
+    there: set[bytes] = set()
+    for batch in recomputing.standings_of(outside.store, so_far.standings, basis.changed):
+        players = batch.column("player_id").cast(pa.binary())
+        there.update(players.filter(pc.is_in(players, value_set=wanted)).to_pylist())
+    missing = [player for player in request.exclude if player not in there]
+    if len(missing) == len(request.exclude):
+        raise UnknownNameError(
+            f"none of the players to exclude is on the board: {_text(missing[0])!r}",
+            hint="ids are compared byte for byte; those of binary boards are written in hexadecimal",
+        )
+    return missing
+
+
+def _rows(outside: Outside, so_far: Sealed, basis: Basis) -> Iterator[pa.RecordBatch]:
+    return recomputing.correction_of(
+        outside.store, so_far.standings, so_far.grants, so_far.corrections, basis, so_far.number
+    )
+
+
+def issue(outside: Outside, season: Season, request: Request, number: int) -> Seal:
+    """Issue the correction ``number``, as previewed, and hand it to the outbox; return its seal.
+
+    Raises LeaseHeldError while somebody else works on the season, and WrongStateError if there has been another
+    correction since the preview.
+    """
+    pausing.check(outside.database)
+    with runner.leased(outside, season, request.who) as (lease, _):
+        work = runner.acting(outside, season, request.who, lease)
+        so_far = sealed(outside, season)
+        if so_far.number != number:
+            raise WrongStateError(
+                f"{season.name} has been corrected meanwhile: the next correction is {so_far.number}, not {number}",
+                hint="look at the preview again",
+            )
+        basis, files = basis_for(outside, season, so_far, request)
+        for file, data in _with_bytes(basis, files):
+            put_facts(outside.store, season.board.name, season.id, file, data)
+        facts = _stage(work, so_far, basis, request)
+        commit(work, correction_kind(number), facts)
+        return _finish(work, number)
+
+
+def _with_bytes(basis: Basis, files: list[bytes]) -> list[tuple[FactFile, bytes]]:
+    """Return the files that the basis adds, which are its last, with their bytes."""
+    return list(zip(basis.files[len(basis.files) - len(files) :], files, strict=True))
+
+
+def _stage(work: Acting, so_far: Sealed, basis: Basis, request: Request) -> CorrectionFacts:
+    season, attempt = work.season, work.attempt(0)
+    folder = staging_dir(season.board.name, season.id, attempt)
+    writer = PartWriter(correction_schema(season.board.member == "binary"), work.outside.runner.part_rows)
+    change, parts = Change(), list[Part]()
+
+    def store(encoded: list[tuple[Part, bytes]]) -> None:
+        for part, data in encoded:
+            settle(work.outside.store, f"{folder}/{part.name}", data)
+            parts.append(part)
+
+    for batch in _rows(work.outside, so_far, basis):
+        change.add(batch)
+        store(writer.add(batch))
+    store(writer.finish())
+    if not change.rows:
+        raise WrongStateError(f"{work.season.name}: nothing differs from what was granted, so nothing is corrected")
+    return CorrectionFacts(
+        number=so_far.number,
+        attempt=attempt,
+        rows=change.rows,
+        parts=tuple(parts),
+        grants_seal=so_far.grants_hash,
+        reward_table=basis.table.definition(),
+        facts=basis.files,
+        sums=change.sums,
+        because=request.because,
+        who=request.who,
+    )
+
+
+def _finish(work: Acting, number: int) -> Seal:
+    """Put and publish a committed correction, write its rows and plan their delivery; safe to repeat."""
+    outside, season = work.outside, work.season
+    row = seals.find(outside.database, season.key, correction_kind(number))
+    assert row is not None
+    seal = put(work, row)
+    publish(outside.store, seal)
+    sweep_own(work)  # before the end, so that whoever brings a killed one to its end sweeps too
+    facts = seal.facts
+    assert isinstance(facts, CorrectionFacts)
+    planned = {one.correction: one.mode for one in outbox.planned(outside.database, season.key)}
+    mode = planned.get(number) or planned.get(0) or delivery_of(outside, season).to
+    with outside.database.transaction():
+        rows = read_parts_checked(outside.store, seal)
+        corrections.load(outside.database, work.lease, number, rows, facts.rows, facts.sums, mode)
+        if number not in planned:
+            detail = {"number": number, "because": facts.because, "rows": facts.rows, "sums": dict(facts.sums)}
+            journal.write(
+                outside.database, season.key, "corrected", who=facts.who, fence=work.lease.fence, detail=detail
+            )
+    return seal
+
+
+def finish_unfinished(outside: Outside, season: Season, *, who: str) -> list[int]:
+    """Bring corrections of the season that were committed and not handed to the outbox to their end; return which."""
+    left = [number for name, number in corrections.unfinished(outside.database, season.board.name) if name == season.id]
+    if left:
+        with runner.leased(outside, season, who) as (lease, _):
+            work = runner.acting(outside, season, who, lease)
+            for number in left:
+                _finish(work, number)
+    return left
+
+
+def finish_all(outside: Outside, board: str, *, who: str) -> list[tuple[Season, FinaleError | None]]:
+    """Bring the board's interrupted corrections to their end; return each season that had some, and what went wrong."""
+    found: list[tuple[Season, FinaleError | None]] = []
+    for name in dict.fromkeys(name for name, _ in corrections.unfinished(outside.database, board)):
+        season = seasons.find(outside.database, board, name, outside.boards.get(board))
+        try:
+            finish_unfinished(outside, season, who=who)
+            found.append((season, None))
+        except FinaleError as error:
+            found.append((season, error))
+    return found
+
+
+def late_voids(outside: Outside, season: Season) -> pa.Table:
+    """Return what is right of players with matches voided after the freeze; WrongStateError if there are none."""
+    rows = corrections.without_late_voids(outside.database, season)
+    if not rows:
+        raise WrongStateError(
+            f"no match of {season.name} was voided after its freeze",
+            hint="finale results void MATCH voids one; before the freeze totals follow by themselves",
+        )
+    schema = changes_schema(season.board.member == "binary")
+    players = pa.array([row["player_id"] for row in rows], pa.binary()).cast(schema.field("player_id").type)
+    rest = [pa.array([row[name] for row in rows], schema.field(name).type) for name in ("points", "reached_at")]
+    return pa.table([players, *rest], schema=schema)

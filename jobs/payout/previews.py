@@ -1,0 +1,206 @@
+"""Previews: what a season would pay, sealed or as it stands now, by its own reward table or another one."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from archive.fetch import load_seal, read_parts_checked
+from archive.layout import report_path
+from archive.objects import ObjectDiffersError, settle
+from archive.parts import standings_schema
+from archive.sealed_grants import GrantFacts
+from jobs.payout import rewarding
+from jobs.payout.facts import Collected, collect, previous_season
+from jobs.payout.rewarding import Standings
+from jobs.payout.sealed import committed
+from jobs.wiring import Outside
+from leaderboard.errors import InputError, UnknownNameError
+from leaderboard.season import Season
+from leaderboard.states import State, reached
+from ledger import journal
+from live.board import PAGE, LiveBoard
+from rewards.preview import Summary, costs
+from rewards.table import RewardTable, parse_table
+
+_LEAST = 12  # characters of a hash that name a preview
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The table that a preview is made with: where it is from, and the folder of its files of facts."""
+
+    table: RewardTable
+    origin: str
+    folder: Path
+
+
+def read_table(path: Path) -> RewardTable:
+    """Return the reward table in a file. Raises InputError if it cannot be read, ConfigError if it is none."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read", detail=getattr(error, "strerror", None) or str(error)) from None
+    return parse_table(text, str(path))
+
+
+def choose(outside: Outside, season: Season, path: Path | None) -> Chosen:
+    """Return the table in the file ``path``, else the one that would pay the season.
+
+    Raises ConfigError for a table that cannot be read, UnknownNameError for a board without one.
+    """
+    if path is not None:
+        return Chosen(read_table(path), str(path), path.parent)
+    results = journal.results(outside.database, season.key)
+    table = rewarding.table_of(outside, season, results)
+    if table is None:
+        raise UnknownNameError(
+            f"board {season.board.name} has no reward table",
+            hint="name one with --table FILE, or with rewards = … in the board's configuration",
+        )
+    closed = "as it was when the season closed" if reached(season.state, State.CLOSING) else "as configured"
+    return Chosen(table, f"{season.board.rewards}, {closed}", rewarding.folder_of(outside, season))
+
+
+def preview(outside: Outside, season: Season, chosen: Chosen) -> dict[str, Any]:
+    """Return what the season would pay, as plain JSON values, and write it to a report.
+
+    A season that is not sealed is read from Redis as it stands: ``live`` is then true, and the hash can change with
+    every result. ``hash`` is the digest of the grants, by which they are approved.
+    """
+    live = not reached(season.state, State.SEALED)
+    collected = collect(outside, season, chosen.table, chosen.folder)
+    with _standings(outside, season, live=live) as standings:
+        told = _told(outside, season, chosen, collected, standings)
+    told |= {"live": live, "state": str(season.state), "table": chosen.origin}
+    told["report"] = _write(outside, season, {**told, "reward_table": chosen.table.definition()})
+    return told
+
+
+def _told(
+    outside: Outside, season: Season, chosen: Chosen, collected: Collected, standings: Standings
+) -> dict[str, Any]:
+    summary: list[Summary] = []
+
+    def read() -> Any:
+        return summary[0].standings(standings()) if summary else standings()
+
+    found = rewarding.compute(read, chosen.table, collected, season)
+    summary.append(Summary(found.plan, binary=season.board.member == "binary"))
+    for batch in found.batches:
+        summary[0].add(batch)
+    before = _before(outside, season)
+    gone = found.plan.marks.gone
+    return {
+        "board": season.board.name,
+        "season": season.id,
+        "hash": found.totals.digest(),
+        "players": found.plan.marks.rows,
+        "removed": 0 if gone is None else int(gone.sum()),
+        "grants": found.totals.rows,
+        "paid_players": found.totals.players,
+        "approval": chosen.table.approval,
+        "cost": costs(found.plan, found.totals.items, None if before is None else before["sums"]),
+        "before": before,
+        "rules": summary[0].rules(),
+        "lines": summary[0].lines(),
+        "facts": [file.to_json() for file in collected.named],
+    }
+
+
+def _before(outside: Outside, season: Season) -> dict[str, Any] | None:
+    """Return what the season before was granted; None if it was not, or not yet."""
+    before = previous_season(outside, season)
+    if before is None or not reached(before.state, State.REWARDED) or before.board.rewards is None:
+        return None
+    try:
+        seal = load_seal(outside.store, before.board.name, before.id, "grants")
+    except UnknownNameError:
+        return None
+    assert isinstance(seal.facts, GrantFacts)
+    return {"season": before.id, "grants": seal.facts.rows, "sums": dict(seal.facts.sums)}
+
+
+@contextmanager
+def _standings(outside: Outside, season: Season, *, live: bool) -> Iterator[Standings]:
+    """Yield how to read the standings, the same each time: sealed ones from the store, live ones copied once."""
+    if not live:
+        seal = committed(outside, season, "standings")
+        yield lambda: read_parts_checked(outside.store, seal)
+        return
+    with tempfile.TemporaryDirectory(prefix="finale-preview-") as folder:
+        path = Path(folder) / "standings.arrow"
+        schema = standings_schema(season.board.member == "binary", season.board.points == "fraction")
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+            for batch in _live_batches(outside, season, schema):
+                writer.write_batch(batch)
+
+        def read() -> Iterator[pa.RecordBatch]:
+            with pa.memory_map(str(path)) as source:
+                file = pa.ipc.open_file(source)
+                for number in range(file.num_record_batches):
+                    yield file.get_batch(number)
+
+        yield read
+
+
+def _live_batches(outside: Outside, season: Season, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    board = LiveBoard.of(outside.redis, season)
+    offset = 0
+    while page := board.page(offset, PAGE):
+        columns = {name: [getattr(row, name) for row in page] for name in schema.names}
+        arrays = [
+            pa.array(columns[field.name], pa.binary()).cast(field.type)
+            if field.name == "player_id"
+            else pa.array(columns[field.name], field.type)
+            for field in schema
+        ]
+        yield pa.record_batch(arrays, schema=schema)
+        offset += len(page)
+
+
+def _write(outside: Outside, season: Season, told: dict[str, Any]) -> str:
+    """Write the report, named after its hash, and return its path; what was written before is never changed."""
+    data = (json.dumps(told, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    name = f"preview-{told['hash'][:16]}"
+    for path in (
+        report_path(season.board.name, season.id, f"{name}.json"),
+        report_path(season.board.name, season.id, f"{name}-{sha256(data).hexdigest()[:16]}.json"),
+    ):
+        try:
+            settle(outside.store, path, data)
+        except ObjectDiffersError:
+            continue
+        return path
+    raise AssertionError("a path with the content's own hash holds that content")
+
+
+def find_report(outside: Outside, season: Season, digest: str) -> dict[str, Any]:
+    """Return the report of the preview of a sealed season whose hash begins with ``digest``.
+
+    Raises InputError for a hash that is too short or no hash, UnknownNameError if there is no such preview.
+    """
+    digest = digest.lower()
+    if len(digest) < _LEAST or not set(digest) <= set("0123456789abcdef"):
+        raise InputError(f"{digest!r} is no hash of a preview", hint=f"give at least {_LEAST} characters of it")
+    folder = report_path(season.board.name, season.id, "x.json").rpartition("/")[0]
+    name = f"{season.board.name} {season.id}"
+    for stored in outside.store.list(folder):
+        if not stored.path.startswith(f"{folder}/preview-{digest[:16]}"):
+            continue
+        told: dict[str, Any] = json.loads(outside.store.get(stored.path))
+        if told["hash"].startswith(digest) and not told["live"]:
+            return told
+    raise UnknownNameError(
+        f"no preview of {season.name} has the hash {digest}",
+        detail="only what was previewed after the seal can be approved",
+        hint=f"see what would be paid with: finale rewards preview {name}",
+    )

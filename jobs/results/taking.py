@@ -1,0 +1,135 @@
+"""Taking results from files: recorded in the ledger chunk by chunk, then written to the live boards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jobs import identity
+from jobs.boards.projection import Applied, apply_pending, check_own_key
+from jobs.wiring import Outside
+from leaderboard.board import Board
+from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError
+from leaderboard.season import Season
+from ledger import pending, seasons
+from ledger.result_files import Chunk, read_file
+from ledger.results import Recorded, record
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of a file's rows, how many totals reached the live boards, and why some did not."""
+
+    recorded: Recorded = field(default_factory=Recorded)
+    applied: int = 0
+    waiting: int = 0
+    unapplied: FinaleError | None = None
+    left: set[int] = field(default_factory=set)  #: seasons whose live boards could not be written
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        found = self.recorded
+        return {
+            "new": found.new,
+            "repeated": found.repeated,
+            "conflicting": found.conflicting,
+            "late": found.late,
+            "refused": found.refused,
+            "uncounted": found.uncounted,
+            "applied": self.applied,
+            "waiting": self.waiting,
+            "seasons_created": sorted(found.created),
+            "remarks": [{"line": one.line, "kind": one.kind, "reason": one.reason} for one in found.remarks],
+            "unapplied": self.unapplied.message if self.unapplied else None,
+        }
+
+
+def source_named(outside: Outside, source: str | None, board: str | None) -> tuple[str, list[Board]]:
+    """Return a source and the boards that count it, from its name or a board's.
+
+    Raises InputError unless exactly one is given, UnknownNameError for a source that no board counts.
+    """
+    if (source is None) == (board is None):
+        raise InputError("say where the results come from", hint="give either --source SOURCE or --board BOARD")
+    name = source if source is not None else outside.settings.board(board or "").source
+    boards = [one for one in outside.boards.values() if one.source == name and one.ledger == "own"]
+    if not boards:
+        known = sorted({one.source for one in outside.boards.values() if one.ledger == "own"})
+        raise UnknownNameError(f"no board counts the source {name!r}", detail=f"sources: {', '.join(known) or 'none'}")
+    return name, boards
+
+
+def take_file(outside: Outside, path: Path, source: str, boards: list[Board], progress: Callable[[int], None]) -> Taken:
+    """Record every row of the file, a chunk a transaction, and write the totals that changed to the live boards.
+
+    The ledger has every row once this returns, also if Redis could not be reached; what is then still waiting to be
+    written, this file's or an earlier one's, is written by the next import, ``finale results apply`` or tick. Raises
+    InputError for a file that is none.
+    """
+    taken = Taken()
+    rows = 0
+    chunks = read_file(path, outside.runner.batch_rows)
+    while chunk := _next(chunks, rows):
+        take_chunk(outside, chunk, source, boards, taken, origin=path.name)
+        rows += chunk.rows
+        progress(rows)
+    counted = {season.key for board in boards for season in seasons.of_board(outside.database, board.name)}
+    behind = counted & set(pending.seasons(outside.database))
+    write_totals(outside, boards, behind, taken)
+    taken.waiting = sum(pending.count(outside.database, key) for key in behind)
+    return taken
+
+
+def _next(chunks: Iterator[Chunk], before: int) -> Chunk | None:
+    try:
+        return next(chunks, None)
+    except InputError as error:
+        if not before:
+            raise
+        raise InputError(
+            error.message,
+            detail=f"the first {before:,} rows were taken. {error.detail}".strip(),
+            hint="correct the file and import it again: what was taken is not taken twice",
+        ) from error
+
+
+def take_chunk(outside: Outside, chunk: Chunk, source: str, boards: list[Board], taken: Taken, *, origin: str) -> None:
+    """Record one chunk and write its totals to the live boards, folding what came of it into ``taken``."""
+    recorded = record(outside.database, source, boards, chunk, origin=origin)
+    taken.recorded.add(recorded)
+    write_totals(outside, boards, recorded.seasons, taken)
+
+
+def write_totals(outside: Outside, boards: list[Board], keys: set[int], taken: Taken) -> None:
+    """Write to the live boards what is pending of the seasons ``keys``, folding what came of it into ``taken``.
+
+    A board whose Redis does not answer keeps nobody else from theirs; what is left stays pending.
+    """
+    for board in boards:
+        for season in seasons.of_board(outside.database, board.name, board):
+            if season.key in keys - taken.left and season.frozen_at is None:
+                try:
+                    taken.applied += apply_pending(outside, season, identity.holder()).players
+                except FinaleError as error:  # the other boards of the source get theirs all the same
+                    taken.unapplied = taken.unapplied or error
+                    taken.left.add(season.key)
+
+
+def apply_all(outside: Outside, season: Season, *, every_total: bool) -> Applied:
+    """Write the season's pending totals, or every one anew, whoever else is writing: those are shut out and stop.
+
+    Raises UnavailableError if some are left, because the next applier has taken over in turn.
+    """
+    check_own_key(season)
+    if every_total:
+        pending.again(outside.database, season.key, range(pending.BUCKETS))
+    done = apply_pending(outside, season, identity.holder(), force=True)
+    if left := pending.count(outside.database, season.key):
+        raise UnavailableError(
+            f"{done.players:,} totals were written to {season.standing_key}, {left:,} wait",
+            detail="another applier has taken them over, or new results came meanwhile",
+            hint="run the command again",
+        )
+    return done

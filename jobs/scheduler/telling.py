@@ -1,0 +1,114 @@
+"""What a daemon tells besides its log: metrics of its rounds, notifications, traces where OpenTelemetry is there."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from jobs.scheduler.health import Health
+from jobs.scheduler.logged import Logged
+from jobs.scheduler.metrics import due
+from jobs.scheduler.notify import Kind, Note, Notifier
+from jobs.scheduler.tick import Ticked
+from jobs.seasons.runner import HOLDS
+from jobs.seasons.verdicts import Wait
+from jobs.wiring import Outside
+from leaderboard.errors import FinaleError, LeaseLostError
+from leaderboard.season import Season
+from leaderboard.states import Step
+from ledger import monitoring
+from ledger.monitoring import Seen
+
+#: How long a step may be due before somebody is told, in seconds.
+OVERDUE = 600
+#: For so long after its start a daemon tells of nothing overdue, in seconds.
+SETTLED = 60
+#: After these, a person is told that something is done: the season is sealed, paid out, forgotten.
+MILESTONES = frozenset({Step.SEAL, Step.DELIVER, Step.CLEAN})
+
+
+class Telling(Logged):
+    """An observer that logs, and passes on what each of its listeners is for."""
+
+    def __init__(self, health: Health | None = None, notifier: Notifier | None = None) -> None:
+        super().__init__()
+        self._health, self._notifier = health, notifier
+        self._since = time.monotonic()
+        self._tracer = _tracer()
+        self._spans: dict[tuple[str, Step], Any] = {}
+
+    def started(self, season: Season, step: Step) -> None:
+        super().started(season, step)
+        if (span := self._start_span(season, step)) is not None:
+            self._spans[season.name, step] = span
+
+    def waiting(self, season: Season, step: Step, wait: Wait) -> None:
+        super().waiting(season, step, wait)
+        self._end_span(season, step)
+
+    def finished(self, season: Season, step: Step, seconds: float, figures: str) -> None:
+        super().finished(season, step, seconds, figures)
+        self._end_span(season, step)
+        if self._notifier and step in MILESTONES:
+            self._notifier.tell(Note("done", season.name, str(step), figures))
+
+    def failed(self, season: Season, step: Step, error: FinaleError) -> None:
+        super().failed(season, step, error)
+        self._end_span(season, step, error)
+        if self._notifier and not isinstance(error, LeaseLostError):
+            kind: Kind = "hold" if isinstance(error, HOLDS) else "failure"
+            self._notifier.tell(Note(kind, season.name, str(step), error.message, error.hint))
+
+    def _start_span(self, season: Season, step: Step) -> Any:
+        attributes = {"finale.season": season.name, "finale.step": str(step)}
+        return self._tracer.start_span(f"finale.{step}", attributes=attributes) if self._tracer else None
+
+    def _end_span(self, season: Season, step: Step, error: FinaleError | None = None) -> None:
+        span = self._spans.pop((season.name, step), None)
+        if span is None and error is not None:
+            span = self._start_span(season, step)  # it failed while it looked, before there was anything to begin
+        if span is None:
+            return
+        if error is not None:
+            from opentelemetry.trace import StatusCode
+
+            span.record_exception(error)
+            span.set_status(StatusCode.ERROR, error.message)
+        span.end()
+
+    def ticked(self, found: list[Ticked]) -> None:
+        super().ticked(found)
+        for one in found:
+            if self._notifier and one.held:
+                self._notifier.tell(Note("hold", one.name, "", one.held))
+
+    def round_failed(self, error: FinaleError) -> None:
+        super().round_failed(error)
+        if self._health:
+            self._health.round(ready=False, in_flight=0)
+
+    def round_done(self, outside: Outside, in_flight: int) -> None:
+        super().round_done(outside, in_flight)
+        if self._health:
+            self._health.round(ready=True, in_flight=in_flight)
+        # Who has only just come is about to do what is overdue.
+        if self._notifier and time.monotonic() - self._since > SETTLED:
+            self._tell_overdue(self._notifier, monitoring.look(outside.database, outside.boards))
+
+    @staticmethod
+    def _tell_overdue(notifier: Notifier, seen: Seen) -> None:
+        for row in seen.seasons if not seen.paused else ():
+            step, at = due(row)
+            by_hand = row["held_at"] is not None or row["backfill"] or row["adopted"]
+            if step and at and not by_hand and (seen.now - at).total_seconds() > OVERDUE:
+                name, since = f"{row['board']}/{row['season']}", f"due since {at:%Y-%m-%d %H:%M:%S} UTC"
+                notifier.tell(Note("overdue", name, str(step), since))
+
+
+def _tracer() -> Any:
+    """Return OpenTelemetry's tracer, which does nothing until somebody configures its SDK; None without the package."""
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        return None
+    return trace.get_tracer("finale")

@@ -1,0 +1,1 @@
+"""One season's way through its steps, and the levers by which a person moves it."""

@@ -1,0 +1,232 @@
+"""Closing and cleaning one season on a person's word: what may be done, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from jobs.output import as_text
+from jobs.seasons.verdicts import Act, Held, Verdict, Wait
+from leaderboard.calendar import season_called
+from leaderboard.errors import FinaleError, NotDueError, UnknownNameError, WrongStateError
+from leaderboard.season import Bounds, Season
+from leaderboard.states import STARTS, State, Step, reached, step_from
+from ledger import seasons
+
+if TYPE_CHECKING:  # the runner brings every step and all that they need, which telling of a season does not
+    from jobs.endpoints import Ledger
+    from jobs.seasons.runner import Observer, Run
+    from jobs.wiring import Outside
+
+
+def find(outside: Outside | Ledger, board: str, season: str) -> Season:
+    """Return a season of a configured board, or of one that the ledger still knows. Raises UnknownNameError."""
+    known = outside.boards.get(board)
+    if known is None and not seasons.of_board(outside.database, board):
+        known = outside.settings.board(board)
+    return seasons.find(outside.database, board, season, known)
+
+
+def untaken(outside: Outside, board: str, season: str) -> Bounds | None:
+    """Return the bounds of a season that has begun and that ``close`` would take on; None for any other.
+
+    Only a board without a ledger of Finale's has such: nothing but the calendar tells of a season that others have
+    filled.
+    """
+    known = outside.boards.get(board)
+    if known is None or known.ledger == "own":
+        return None
+    bounds = season_called(known.calendar, season)
+    if bounds is None or bounds.starts_at > outside.database.now():
+        return None
+    return None if any(one.id == season for one in seasons.of_board(outside.database, board)) else bounds
+
+
+def take_on(outside: Outside, board: str, season: str, *, who: str) -> Season:
+    """Return a season to be closed, made first if it is one that ``untaken`` tells of. Raises UnknownNameError."""
+    if bounds := untaken(outside, board, season):
+        seasons.create(outside.database, outside.boards[board], bounds, outside.database.now(), who=who)
+    try:
+        return find(outside, board, season)
+    except UnknownNameError:
+        known = outside.boards.get(board)
+        scheduled = season_called(known.calendar, season) if known else None
+        if scheduled is None:
+            raise
+        raise _not_in_ledger(f"{board}/{season}", scheduled, outside.database.now()) from None
+
+
+def _not_in_ledger(name: str, bounds: Bounds, now: datetime) -> FinaleError:
+    """Return why a season that the calendar has cannot be closed: nobody has played in it yet, as far as is known."""
+    if now < bounds.ends_at:
+        return NotDueError(
+            f"{name} has not ended: it ends at {bounds.ends_at:%Y-%m-%d %H:%M:%S} UTC",
+            detail="the ledger does not have it yet",
+            hint="finale tick creates the seasons that are running and the next ones",
+        )
+    return UnknownNameError(
+        f"{name} ended at {bounds.ends_at:%Y-%m-%d %H:%M:%S} UTC, and the ledger has no result of it",
+        hint="import its results first: finale results import FILE --board BOARD",
+    )
+
+
+def close(
+    outside: Outside,
+    season: Season,
+    *,
+    who: str,
+    observer: Observer,
+    until: Step = Step.CLEAN,
+    early: bool = False,
+) -> Run:
+    """Take a season that has ended through every step that is due, and return what was done.
+
+    ``early`` ends it, or its grace, now. Raises NotDueError for one that has not ended or whose grace runs, and what
+    ``runner.run`` raises. Closing a closed season again does nothing.
+    """
+    from jobs.seasons import runner
+
+    if early and season.hold is None and _may_be_cut_short(season, now := outside.database.now()):
+        seasons.cut_short(outside.database, season, now, who=who)
+        season = find(outside, season.board.name, season.id)
+    run = runner.run(outside, season, who=who, observer=observer, until=until, forced=early)
+    if run.waits is not None and run.waits[0] is not Step.CLEAN:
+        step, wait = run.waits
+        assert wait.until is not None
+        sends = step is Step.DELIVER  # what it waits for is its next try, which no --now brings on
+        retry = f"send at once with: finale rewards retry {season.board.name} {season.id}"
+        raise NotDueError(
+            f"{season.name}: {wait.why}{'' if sends else f'; {step} is due'} at {wait.until:%Y-%m-%d %H:%M:%S} UTC",
+            detail=f"steps taken now: {', '.join(taken.step for taken in run.steps) or 'none'}",
+            hint=f"run it again then, or {retry if sends else 'end it at once with --now'}",
+        )
+    return run
+
+
+def _may_be_cut_short(season: Season, now: datetime) -> bool:
+    """Return whether there is a rest of the season to cut off. Raises WrongStateError for one that has not begun."""
+    if reached(season.state, State.FROZEN) or season.frozen_at is not None or now >= season.closes_at:
+        return False
+    if now <= season.bounds.starts_at:
+        raise WrongStateError(
+            f"{season.name} cannot be closed early: it begins at {season.bounds.starts_at:%Y-%m-%d %H:%M:%S} UTC"
+        )
+    return True
+
+
+def clean(outside: Outside, season: Season, *, who: str, observer: Observer, early: bool = False) -> Run:
+    """Forget the live key of a delivered season, if its retention has passed or ``early`` ends that now.
+
+    Raises WrongStateError before delivery, NotDueError while the key is kept, and what ``runner.run`` raises.
+    """
+    from jobs.seasons import runner
+
+    _check_delivered(season)
+    if early and season.hold is None and season.state is State.DELIVERED:
+        seasons.forget_retention(outside.database, season, who=who)
+        season = find(outside, season.board.name, season.id)
+    run = runner.run(outside, season, who=who, observer=observer, until=Step.CLEAN)
+    if run.waits is not None:
+        _, wait = run.waits
+        raise NotDueError(
+            f"{season.name}: {wait.why}",
+            hint="run it again then, or clean it at once with --now" if wait.until else "",
+        )
+    return run
+
+
+def _check_delivered(season: Season) -> None:
+    if not reached(season.state, State.DELIVERED):
+        raise WrongStateError(
+            f"{season.name} is {season.state}; only a season that was sealed, rewarded and delivered is cleaned",
+            hint=f"first: finale close {season.board.name} {season.id}",
+        )
+
+
+def plan_close(outside: Outside, season: Season, *, who: str, until: Step, early: bool) -> list[dict[str, Any]]:
+    """Return what ``close`` would decide, and raise what it would refuse, without changing anything."""
+    if early and season.hold is None:
+        _may_be_cut_short(season, outside.database.now())
+    return _planned(outside, season, who, until, early)
+
+
+def plan_clean(outside: Outside, season: Season, *, who: str, early: bool) -> list[dict[str, Any]]:
+    """Return what ``clean`` would decide, and raise what it would refuse, without changing anything."""
+    _check_delivered(season)
+    if early and season.state is State.DELIVERED:
+        season = replace(season, keep_until=outside.database.now())
+    return _planned(outside, season, who, Step.CLEAN, False)
+
+
+def plan_take_on(until: Step) -> list[dict[str, Any]]:
+    """Return what ``close`` would decide about a season that it would take on."""
+    return _followed(Step.OPEN, Act("take the season on, which the ledger does not have yet"), until)
+
+
+def _planned(outside: Outside, season: Season, who: str, until: Step, forced: bool) -> list[dict[str, Any]]:
+    from jobs.seasons import runner
+
+    if season.hold is not None:
+        return [{"step": str(step_from(season.state)), "verdict": "held", "why": season.hold.reason}]
+    planned = runner.look_and_plan(outside, season, who=who, forced=forced)
+    if planned is None or list(Step).index(planned[0]) > list(Step).index(until):
+        return []
+    return _followed(*planned, until)
+
+
+def _followed(step: Step, verdict: Verdict, until: Step) -> list[dict[str, Any]]:
+    """Return the verdict on the next step, and the steps that would follow it; plain JSON values."""
+    found: dict[str, Any] = {"step": str(step), "verdict": type(verdict).__name__.lower()}
+    match verdict:
+        case Act(why):
+            found["why"] = why
+        case Wait(at, why):
+            found |= {"why": why, "until": as_text(at) if at else None}
+        case Held(reason, detail, hint):
+            found |= {"verdict": "hold", "why": reason, "detail": detail, "hint": hint}
+    following = [
+        {"step": str(later), "verdict": "follows", "why": "decided when it is reached"}
+        for later in STARTS
+        if list(Step).index(step) < list(Step).index(later) <= list(Step).index(until)
+    ]
+    return [found, *following] if isinstance(verdict, Act) else [found]
+
+
+def goes_on_by_hand(season: Season) -> str:
+    """Return the command that takes the season's next step, if nothing but a person does, and why; else nothing."""
+    name = f"{season.board.name} {season.id}"
+    if season.backfill and not reached(season.state, State.SEALED) and not season.adopted:
+        return f"finale close {name} (a backfill)"
+    if season.adopted and not reached(season.state, State.DELIVERED):
+        return f"finale close {name} (an adopted key)"
+    if season.adopted and season.state is State.DELIVERED and season.keep_until is None:
+        return f"finale clean {name} --now (an adopted key)"
+    return ""
+
+
+def next_step(season: Season) -> Mapping[str, Any]:
+    """Return what happens next to a season, and when; plain JSON values."""
+    step = step_from(season.state)
+    if season.hold is not None:
+        return {"step": str(step), "when": "after the hold is released", "at": None}
+    due = {
+        Step.OPEN: season.bounds.starts_at,
+        Step.CLOSE: season.bounds.ends_at,
+        Step.FREEZE: season.closes_at,
+        Step.CLEAN: season.keep_until,
+    }
+    if step is None:
+        return {"step": None, "when": "nothing more", "at": None}
+    at = due.get(step)
+    when = f"at {at:%Y-%m-%d %H:%M:%S} UTC" if at else "at the next run"
+    if by_hand := goes_on_by_hand(season):
+        at, when = None, f"by hand: {by_hand}"
+    return {"step": str(step), "when": when, "at": as_text(at) if at else None}
+
+
+def check_holdable(season: Season) -> None:
+    """Raise WrongStateError for a season to which nothing more is done."""
+    if step_from(season.state) is None:
+        raise WrongStateError(f"{season.name} is {season.state}; nothing is done to it any more, so nothing is held")

@@ -1,0 +1,131 @@
+"""Ending a season's hold: it goes on where it stood, from a new snapshot, or with a difference that is accepted."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from archive.layout import report_path
+from archive.objects import ObjectMissingError
+from jobs.seasons.levers import expected
+from jobs.wiring import Outside
+from leaderboard.errors import InputError, UnknownNameError, WrongStateError
+from leaderboard.season import Season
+from leaderboard.states import State, Step, reached, step_from
+from ledger import acceptance, journal, seasons
+
+_NAME = re.compile(r"(?:.*/)?(drift-[0-9a-f]{16})\.json|([0-9a-f]{16})[0-9a-f]{0,48}")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The difference that a person accepts: its hash, the report's path, and how many players drift."""
+
+    difference: str
+    report: str
+    players: int
+
+
+def release(
+    outside: Outside, season: Season, *, who: str, because: str, again: bool = False, accept: str | None = None
+) -> None:
+    """End the hold of a season.
+
+    Held at its comparison with the ledger it takes its snapshot again, since whatever was wrong was mended in Redis or
+    in the ledger; unless the difference of the report ``accept`` (its name, path or hash) is accepted as it is, which
+    covers that very difference and no other. ``again`` takes the snapshot again at any time before the seal.
+
+    Raises WrongStateError for a release that cannot do what it says, InputError without a reason for an acceptance or
+    for a report of another difference than the season is held for, UnknownNameError for one that does not exist.
+    """
+    check_releasable(season, again=again, accept=accept)
+    if accept is None:
+        again = again or _held_by_comparison(outside, season)
+        seasons.release(outside.database, season, who=who, because=because, snapshot_again=again)
+        return
+    if not because.strip():
+        raise InputError("accepting a difference needs a reason", hint='add --because "…"; it stands in the seal')
+    found = _report(outside, season, accept)
+    with outside.database.transaction():
+        acceptance.accept(
+            outside.database,
+            season.key,
+            difference=found.difference,
+            report=found.report,
+            players=found.players,
+            who=who,
+            because=because,
+        )
+        seasons.release(
+            outside.database, season, who=who, because=because, snapshot_again=False, accepted=found.difference
+        )
+
+
+def plan(outside: Outside, season: Season, *, again: bool = False, accept: str | None = None) -> dict[str, Any]:
+    """Return what a release would come to, and raise what it would refuse, without changing anything."""
+    check_releasable(season, again=again, accept=accept)
+    if season.hold is None:
+        raise WrongStateError(f"{season.name} is not on hold; there is nothing to release")
+    if accept is not None:
+        _report(outside, season, accept)
+    anew = accept is None and (again or _held_by_comparison(outside, season))
+    step = Step.SNAPSHOT if anew else step_from(season.state)
+    return {"season": season.name, "held": season.hold.reason, "step": str(step), **expected(outside, season, step)}
+
+
+def check_releasable(season: Season, *, again: bool, accept: str | None = None) -> None:
+    """Raise WrongStateError for a release that cannot do what it says."""
+    if again and accept is not None:
+        raise WrongStateError(
+            "a snapshot that is taken again has no difference yet that could be accepted",
+            hint="give either --again or --accept-drift",
+        )
+    if again and reached(season.state, State.SEALED):
+        raise WrongStateError(
+            f"{season.name} is {season.state}: its snapshot is sealed and is not taken again",
+            hint="release it without --again",
+        )
+    if accept is not None and (season.hold is None or season.state is not State.SNAPSHOTTED):
+        raise WrongStateError(
+            f"{season.name} is {season.state}{', on hold' if season.hold else ''}: no difference holds it",
+            hint=f"see: finale season show {season.board.name} {season.id}",
+        )
+
+
+def _held_by_comparison(outside: Outside, season: Season) -> bool:
+    """Return whether it is the comparison with the ledger that holds the season, and not a person."""
+    if season.state is not State.SNAPSHOTTED:
+        return False
+    held = [entry for entry in journal.entries(outside.database, season.key) if entry.event == "held"]
+    return bool(held) and held[-1].step == Step.RECONCILE
+
+
+def _report(outside: Outside, season: Season, named: str) -> Accepted:
+    """Return the difference of the report that ``named`` names, if it is what the season is held for."""
+    match = _NAME.fullmatch(named.strip())
+    if not match:
+        raise InputError(
+            f"{named!r} names no report of drift",
+            hint="give its file name, such as drift-0123456789abcdef.json, or the hash of the difference",
+        )
+    path = report_path(season.board.name, season.id, f"{match[1] or f'drift-{match[2]}'}.json")
+    try:
+        content = json.loads(outside.store.get(path))
+    except ObjectMissingError:
+        raise UnknownNameError(
+            f"{season.name} has no report {path}",
+            detail=f"in {outside.store.url}",
+            hint=f"finale season show {season.board.name} {season.id} names the report that holds it",
+        ) from None
+    found = Accepted(str(content["difference"]), path, int(content["drift"]))
+    assert season.hold is not None
+    given_hash = re.sub(r".*/|drift-|\.json", "", named.strip())
+    if path not in season.hold.detail or not found.difference.startswith(given_hash):
+        raise InputError(
+            f"{season.name} is held for another difference than that of {path}",
+            detail=season.hold.detail,
+            hint="accept the report that the hold names, or mend what it shows and release the season without",
+        )
+    return found

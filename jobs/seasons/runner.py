@@ -1,0 +1,309 @@
+"""Drives a season through its steps: one lease, one fence, one step after another, each recorded before the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jobs import identity
+from jobs.seasons.verdicts import REPAIR, REPAIRED, Done, Held, Verdict, Wait
+from jobs.steps import JOBS
+from jobs.steps.step import Acting, StepJob, Work
+from jobs.wiring import Outside
+from leaderboard.errors import (
+    ArchiveMismatchError,
+    FinaleError,
+    LeaseLostError,
+    OutcomeUnknownError,
+    SeasonHeldError,
+    UnavailableError,
+)
+from leaderboard.season import Season
+from leaderboard.states import LEAVES, State, Step, reached, step_from
+from ledger import journal, leases, pausing, seasons
+from ledger.leases import Heartbeat, Lease
+from live.fence import raise_fence, withdraw_fence
+
+#: The steps that wait for a time; what they look at is in the ledger alone.
+MAY_WAIT = frozenset({Step.OPEN, Step.CLOSE, Step.FREEZE, Step.DELIVER, Step.CLEAN})
+
+
+#: What no run can get over: a person must look.
+HOLDS = (SeasonHeldError, ArchiveMismatchError)
+
+
+class Observer(Protocol):
+    """Told what happens, for a terminal or a log."""
+
+    def started(self, season: Season, step: Step) -> None: ...
+    def progress(self, step: Step, done: int, expected: int) -> None: ...
+    def finished(self, season: Season, step: Step, seconds: float, figures: str) -> None: ...
+    def warned(self, season: Season, step: Step, warning: str) -> None: ...
+    def waiting(self, season: Season, step: Step, wait: Wait) -> None: ...
+    def failed(self, season: Season, step: Step, error: FinaleError) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """A step that was taken: how long it took, and what it left."""
+
+    step: Step
+    seconds: float
+    figures: str
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run did, and what it waits for: nothing once the season has ended or ``until`` is reached."""
+
+    season: Season
+    steps: tuple[StepRun, ...]
+    waits: tuple[Step, Wait] | None
+
+
+def due_step(season: Season) -> Step | None:
+    """Return the step that the season takes next; None once it has ended."""
+    return step_from(season.state)
+
+
+def look_and_plan(outside: Outside, season: Season, *, who: str, forced: bool = False) -> tuple[Step, Verdict] | None:
+    """Return the next step and its verdict without changing anything, exactly as a real run would decide it."""
+    step = due_step(season)
+    if step is None:
+        return None
+    job: StepJob[Any] = JOBS[step]
+    work = _work(outside, season, who, forced, lambda *_: None)
+    return step, job.plan(job.look(work))
+
+
+def run(
+    outside: Outside,
+    season: Season,
+    *,
+    who: str,
+    observer: Observer,
+    until: Step = Step.CLEAN,
+    forced: bool = False,
+) -> Run:
+    """Take the season's steps, up to and with ``until``, as far as they are due; where none is, nothing is touched.
+
+    Once this process is to stop, or everything is paused, no further step begins. Raises PausedError if it is paused
+    from the beginning, LeaseHeldError if somebody else works on the season, SeasonHeldError if it stops for a person,
+    and whatever a step fails with; the season then stands where it stood and the next run goes on there.
+    """
+    step = _step_up_to(season, until)
+    if step is None:
+        return Run(season, (), None)
+    pausing.check(outside.database)
+    if step in MAY_WAIT:
+        planned = look_and_plan(outside, season, who=who, forced=forced)
+        if planned is not None and isinstance(planned[1], Wait):
+            observer.waiting(season, step, planned[1])
+            return Run(season, (), (step, planned[1]))
+    with leased(outside, season, who) as (lease, heartbeat):
+        return _Running(outside, lease, heartbeat, who, observer, forced).through(season, until)
+
+
+def _step_up_to(season: Season, until: Step) -> Step | None:
+    """Return the step that is next, None beyond ``until``; raise SeasonHeldError if the season waits for a person."""
+    step = due_step(season)
+    if step is None or list(Step).index(step) > list(Step).index(until):
+        return None
+    if season.hold is not None:
+        raise held(season)
+    return step
+
+
+@contextmanager
+def leased(outside: Outside, season: Season, who: str) -> Iterator[tuple[Lease, Heartbeat]]:
+    """Hold the season's lease, its fence raised beside the live key unless that is cleaned. Raises LeaseHeldError."""
+    length = outside.runner.lease
+    found = leases.find(outside.database, season.key)
+    dead = found.holder if found and found.alive and identity.has_ended(found.holder) else None
+    lease = leases.acquire(outside.database, season.key, season.name, identity.holder(who), length, dead=dead)
+    outside.working.begin(lease)
+    with Heartbeat(outside.database.url, lease, length, on_silence=outside.database.cut) as heartbeat:
+        try:
+            if not reached(season.state, State.CLEANED):
+                raise_own_fence(outside, season, lease)
+            yield lease, heartbeat
+        finally:
+            outside.working.end(lease)
+            with suppress(UnavailableError, OutcomeUnknownError):  # where it cannot be given back, it runs out
+                leases.give_back(outside.database, lease)
+
+
+def raise_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
+    """Raise the fence beside each live key; one raised too late, after a take-over, would outlive a cleaned season."""
+    for key in season.own_keys:
+        raise_fence(outside.redis, key, lease.fence)
+    try:
+        leases.check(outside.database, lease)
+    except LeaseLostError:
+        withdraw_own_fence(outside, season, lease)
+        raise
+
+
+def withdraw_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
+    """Take this lease's fence away from beside each live key; safe to repeat."""
+    for key in season.own_keys:
+        withdraw_fence(outside.redis, key, lease.fence)
+
+
+def _work(outside: Outside, season: Season, who: str, forced: bool, progress: Callable[[int, int], None]) -> Work:
+    results = journal.results(outside.database, season.key)
+    results["installation"] = {"id": seasons.installation(outside.database)}
+    return Work(outside, season, outside.database.now(), who, forced, results, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    outside: Outside
+    lease: Lease
+    heartbeat: Heartbeat
+    who: str
+    observer: Observer
+    forced: bool
+
+    def through(self, season: Season, until: Step) -> Run:
+        taken: list[StepRun] = []
+        while True:
+            season = self._again(season)
+            step = _step_up_to(season, until)
+            if step is None or self.outside.working.stop.is_set() or pausing.find(self.outside.database):
+                return Run(season, tuple(taken), None)
+            outcome = self._take(season, step)
+            if isinstance(outcome, Wait):
+                return Run(season, tuple(taken), (step, outcome))
+            taken.append(outcome)
+
+    def _again(self, season: Season) -> Season:
+        if self.heartbeat.lost.is_set():
+            raise leases.lost(self.lease)
+        return seasons.find(
+            self.outside.database, season.board.name, season.id, self.outside.boards.get(season.board.name)
+        )
+
+    def _take(self, season: Season, step: Step) -> StepRun | Wait:
+        job: StepJob[Any] = JOBS[step]
+        begun = time.monotonic()
+        try:
+            work = _work(
+                self.outside,
+                season,
+                self.who,
+                self.forced,
+                lambda done, expected: self.observer.progress(step, done, expected),
+            )
+            facts = job.look(work)
+            verdict = job.plan(facts)
+            if isinstance(verdict, Wait):
+                self.observer.waiting(season, step, verdict)
+                return verdict
+            self.observer.started(season, step)
+            if isinstance(verdict, Held):
+                raise SeasonHeldError(verdict.reason, detail=verdict.detail, hint=verdict.hint)
+            done = job.act(_acting(work, self.lease), facts)
+            if isinstance(done, Wait):
+                self.observer.waiting(season, step, done)
+                return done
+            seconds = time.monotonic() - begun
+            self._record(season, step, done, seconds)
+        except FinaleError as error:
+            if self.heartbeat.lost.is_set():
+                raise leases.lost(self.lease) from error
+            if isinstance(error, HOLDS):
+                error.hint = _with_release(season, error.hint)
+            self._not_done(season, step, error)
+            raise
+        for warning in done.warnings:
+            self.observer.warned(season, step, warning)
+        self.observer.finished(season, step, seconds, done.figures)
+        return StepRun(step, seconds, done.figures, dict(done.result))
+
+    def _record(self, season: Season, step: Step, done: Done, seconds: float) -> None:
+        database = self.outside.database
+        with database.transaction():
+            seasons.advance(
+                database,
+                self.lease,
+                season.state,
+                done.back_to or LEAVES[step],
+                definition=done.definition,
+                live_key=done.live_key,
+                sealed_at=done.sealed_at,
+                keep_until=done.keep_until,
+            )
+            journal.put_result(database, season.key, REPAIR if done.back_to else step, done.result, self.lease.fence)
+            journal.write(
+                database,
+                season.key,
+                REPAIRED if done.back_to else "done",
+                who=self.who,
+                step=step,
+                fence=self.lease.fence,
+                detail={
+                    "figures": done.figures,
+                    "seconds": round(seconds, 3),
+                    **({"warnings": list(done.warnings)} if done.warnings else {}),
+                },
+            )
+
+    def _not_done(self, season: Season, step: Step, error: FinaleError) -> None:
+        """Hold the season where a person must decide, else count the attempt; the error goes on to the caller.
+
+        Raises LeaseLostError instead if that is why the step failed: another runner's work is not this one's to judge.
+        """
+        self.observer.failed(season, step, error)
+        database = self.outside.database
+        holds = isinstance(error, HOLDS)
+        try:
+            with database.transaction():
+                if holds:
+                    seasons.hold(database, self.lease, error.message, error.detail, error.hint)
+                else:
+                    seasons.failed(database, self.lease, str(error))
+                journal.write(
+                    database,
+                    season.key,
+                    "held" if holds else "failed",
+                    who=self.who,
+                    step=step,
+                    fence=self.lease.fence,
+                    detail={"message": error.message, "detail": error.detail, "hint": error.hint},
+                )
+        except LeaseLostError as taken_over:
+            raise taken_over from error
+        except FinaleError:
+            return  # the ledger is what failed: the first error is the one told
+
+
+def acting(outside: Outside, season: Season, who: str, lease: Lease) -> Acting:
+    """Return what a change of a season that is no step is given: the same as a step."""
+    return _acting(_work(outside, season, who, False, lambda *_: None), lease)
+
+
+def _acting(work: Work, lease: Lease) -> Acting:
+    return Acting(work.outside, work.season, work.now, work.who, work.forced, work.results, work.progress, lease)
+
+
+def held(season: Season) -> SeasonHeldError:
+    """Return the error that tells why the season waits for a person, and what releases it."""
+    assert season.hold is not None
+    return SeasonHeldError(
+        f"{season.name} is on hold since {season.hold.since:%Y-%m-%d %H:%M} UTC: {season.hold.reason}",
+        detail=season.hold.detail,
+        hint=_with_release(season, season.hold.hint),
+    )
+
+
+def _with_release(season: Season, hint: str) -> str:
+    """Return the remedy with the command that ends the hold, which a person would else have to look up."""
+    release = f"finale season release {season.board.name} {season.id}"
+    if "finale rewards approve" in hint:  # which ends the hold too
+        return hint
+    return hint if release in hint else "; then: ".join(part for part in (hint, release) if part)
