@@ -45,8 +45,8 @@ def ended(world: World) -> World:
 
 @pytest.fixture
 def in_grace(world: World) -> World:
-    """A played season that ended a minute ago; its grace runs for fourteen more."""
-    played(world, cup(world, timedelta(days=-1), timedelta(minutes=-1)))
+    """A played season that ended a minute ago; its grace runs for hours more."""
+    played(world, cup(world, timedelta(days=-1), timedelta(minutes=-1), grace='"10h"'))
     return world
 
 

@@ -232,7 +232,7 @@ def test_every_metric_and_event_is_in_the_docs() -> None:
     text = (MONITORING.parent / "operations.md").read_text()
     assert not [name for name in {*METRICS, *OWN} if name.removesuffix("_total") not in text]
     root = MONITORING.parents[1] / "jobs"
-    code = "".join(path.read_text() for path in (root / "logged.py", root / "commands" / "running.py"))
+    code = "".join(path.read_text() for path in (root / "scheduler/logged.py", root / "commands" / "running.py"))
     events = set(re.findall(r'\.(?:info|warning|error)\(\s*"([a-z_.]+)"', code))
     assert len(events) > 10
     assert not [event for event in events if f"`{event}`" not in text]

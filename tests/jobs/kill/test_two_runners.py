@@ -116,7 +116,10 @@ def test_i9_within_a_transaction_the_take_over_waits(whole: Whole) -> None:
         second = stack.enter_context(world.running(*CLOSE))
         _wait_for_a_lock(world)
         assert first.go_on().finish().code == LOST
-        assert not whole.unlike(world, second.finish())
+        outcome = second.finish()
+        assert outcome.code == 0, outcome
+        # The first may have staged grants before the other had its lease.
+        assert not world.end_state().without_staging().differs(whole.end)
 
 
 def _wait_for_a_lock(world: World) -> None:
