@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, inf
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from pydantic import Strict as Exactly
 
 from leaderboard.fields import Strict
+
+if TYPE_CHECKING:  # imported where it is used: who only reads a configuration starts without it
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST = 10_000  #: cuts of one board
 _CEILING = 2**53
@@ -74,6 +76,8 @@ class Scale:
 
     def of(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the band of each raw score; exact, since a remainder is."""
+        import numpy as np
+
         if self.width is None:
             return np.searchsorted(np.array(self.cuts), scores, side="right").astype(np.int64)
         rest = np.fmod(scores, self.width)
@@ -113,6 +117,8 @@ def estimate(
 
     ``one_rank_a_score``: equal scores share a rank. None where the counts do not know the player's band.
     """
+    import numpy as np
+
     own = int(scale.of(np.array([score]))[0])
     here = counts.get(own, 0)
     if here < 1:

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from leaderboard.board import Board
 from leaderboard.errors import ConfigError, InputError
 from leaderboard.season import Bounds
 from leaderboard.ties import UNIT_MICROSECONDS
 
+if TYPE_CHECKING:  # imported where it is used: who only reads a season's row starts without it
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Doubles = NDArray[np.float64]
+
 LIMIT = 2**53  #: first whole number beyond which doubles are no longer exact
-Integers = NDArray[np.int64]
-Doubles = NDArray[np.float64]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -68,16 +70,16 @@ class Plain:
 
     def encode(self, points: float, _reached_at: int = 0) -> float:
         if self.fraction:
-            return float(self.encode_array(np.array([points], dtype=np.float64))[0])
+            return float(self.encode_array(_one(points, "float64"))[0])
         return float(_whole_within(points, self.minimum, self.maximum))
 
     def decode(self, score: float) -> tuple[float, int | None]:
-        return self.decode_array(np.array([score], dtype=np.float64))[0][0].item(), None
+        return self.decode_array(_one(score, "float64"))[0][0].item(), None
 
     def encode_array(self, points: Integers | Doubles, _reached_at: Integers | None = None) -> Doubles:
         if not self.fraction:
             _within(_integers(points), self.minimum, self.maximum)
-        scores: Doubles = points.astype(np.float64) + 0.0  # -0 is 0: Redis itself turns one into the other
+        scores: Doubles = points.astype("float64") + 0.0  # -0 is 0: Redis itself turns one into the other
         _finite(scores)
         return scores
 
@@ -110,10 +112,10 @@ class Packed:
 
     def encode(self, points: float, reached_at: int) -> float:
         whole = _whole_within(points, self.minimum, self.maximum)
-        return float(self.encode_array(np.array([whole], dtype=np.int64), np.array([reached_at], dtype=np.int64))[0])
+        return float(self.encode_array(_one(whole, "int64"), _one(reached_at, "int64"))[0])
 
     def decode(self, score: float) -> tuple[float, int | None]:
-        points, reached_at = self.decode_array(np.array([score], dtype=np.float64))
+        points, reached_at = self.decode_array(_one(score, "float64"))
         return int(points[0]), int(reached_at[0])
 
     def encode_array(self, points: Integers, reached_at: Integers) -> Doubles:
@@ -131,11 +133,11 @@ class Packed:
             )
         elapsed = (reached_at - self.epoch) // self.unit
         low = self.multiplier - 1 - elapsed if self.descending else elapsed
-        packed: Doubles = (points * self.multiplier + low).astype(np.float64)
+        packed: Doubles = (points * self.multiplier + low).astype("float64")
         return packed
 
     def decode_array(self, scores: Doubles) -> tuple[Integers, Integers]:
-        points, low = np.divmod(_whole(scores), np.int64(self.multiplier))
+        points, low = divmod(_whole(scores), self.multiplier)
         elapsed = self.multiplier - 1 - low if self.descending else low
         beyond = elapsed > (_LAST - self.epoch) // self.unit
         if beyond.any():
@@ -185,7 +187,7 @@ def _whole_within(points: float, minimum: int, maximum: int) -> int:
 
 
 def _integers(points: Integers | Doubles) -> Integers:
-    if points.dtype != np.int64:
+    if points.dtype != "int64":
         raise TypeError(f"points are {points.dtype}, and int64 is wanted")
     return points  # type: ignore[return-value]  # just looked at
 
@@ -209,17 +211,27 @@ def _instant(microseconds: int) -> str:
         return f"{microseconds} microseconds after 1970"
 
 
+def _one(value: float, kind: Literal["int64", "float64"]) -> NDArray[Any]:
+    import numpy as np
+
+    return np.array([value], dtype=kind)
+
+
 def _finite(scores: Doubles) -> None:
+    import numpy as np
+
     if not np.isfinite(scores).all():
         wrong = float(scores[~np.isfinite(scores)][0])
         raise InputError(f"the score {wrong!r} is not a finite number", hint="something else has written to this key")
 
 
 def _whole(scores: Doubles) -> Integers:
+    import numpy as np
+
     _finite(scores)
     inexact = (np.abs(scores) >= LIMIT) | (scores != np.floor(scores))
     if inexact.any():
         wrong = float(scores[inexact][0])
         reason = "is not a whole number" if abs(wrong) < LIMIT else "is past 2^53, where scores are no longer exact"
         raise InputError(f"the score {wrong!r} {reason}", hint="something else has written to this key")
-    return scores.astype(np.int64)
+    return scores.astype("int64")

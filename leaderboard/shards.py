@@ -13,15 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zlib import crc32
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic import Strict as Exactly
 
 from leaderboard.fields import Strict
+
+if TYPE_CHECKING:  # imported where it is used: who only reads a configuration starts without it
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST = 256  #: shards of one board: a snapshot has a connection to each
 _CEILING = 2**53
@@ -104,6 +106,8 @@ class Layout:
 
     def shards(self, members: Sequence[bytes], scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the shard of each of several players, as :meth:`shard` does of one."""
+        import numpy as np
+
         if self.cuts:
             return np.searchsorted(np.array(self.cuts), scores, side="right").astype(np.int64)
         return np.fromiter((self.of_player(member) for member in members), np.int64, len(members))

@@ -14,6 +14,7 @@ HEAVY = (
     "apscheduler",
     "duckdb",
     "httpx",
+    "numpy",
     "obstore",
     "opentelemetry",
     "pandas",
@@ -21,7 +22,7 @@ HEAVY = (
     "pyarrow",
 )
 #: Not even these are needed to say what there is to be said without any server.
-DRIVERS = ("numpy", "psycopg", "redis", "rich.progress", "structlog")
+DRIVERS = ("psycopg", "redis", "rich.progress", "structlog")
 PROGRAM = """
 import sys
 from jobs.cli import main
