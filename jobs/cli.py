@@ -21,6 +21,7 @@ from jobs.commands import (
     configuration,
     demo,
     doctor,
+    journal,
     ledger,
     levers,
     rebuild,
@@ -54,7 +55,7 @@ app.command()(season.tick)
 app.command()(season.close)
 app.command()(levers.pause)
 app.command()(levers.resume)
-app.command()(levers.journal)
+app.command()(journal.journal)
 app.command()(cleaning.clean)
 app.command()(why.why)
 app.command()(audit.audit)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, DryRun, Yes, confirm, who_acts, wired
+from jobs.commands.common import As, AsJson, DryRun, Yes, confirm, instant, who_acts, wired
 from jobs.commands.season import print_plan, print_run
 from leaderboard.errors import InputError
 
@@ -56,14 +56,4 @@ def _bounds(starts_at: str | None, ends_at: str | None) -> tuple[datetime, datet
         return None
     if starts_at is None or ends_at is None:
         raise InputError("--starts-at and --ends-at go together", hint="give both, or neither")
-    return _instant("--starts-at", starts_at), _instant("--ends-at", ends_at)
-
-
-def _instant(option: str, text: str) -> datetime:
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError:
-        raise InputError(f"{option} {text!r} is no time", hint="write it like 2025-01-01T00:00:00Z") from None
-    if instant.utcoffset() is None:
-        raise InputError(f"{option} {text!r} has no UTC offset", hint=f"add Z for UTC: {text}Z")
-    return instant.astimezone(UTC)
+    return instant("--starts-at", starts_at), instant("--ends-at", ends_at)

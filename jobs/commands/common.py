@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -107,3 +108,14 @@ def player_id(text: str, what: str = "--player", *, binary: bool) -> bytes:
         return bytes.fromhex(text)
     except ValueError:
         raise InputError(f"{what} {text!r} is not hex", hint="ids of binary boards are written in hex") from None
+
+
+def instant(option: str, text: str) -> datetime:
+    """Return a time given as ``option``, in UTC. Raises InputError for what is no ISO 8601 time with its offset."""
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InputError(f"{option} {text!r} is no ISO 8601 time", hint="write it like 2026-01-31T00:00:00Z") from None
+    raise InputError(f"{option} {text!r} has no UTC offset", hint=f"add Z for UTC: {text}Z")

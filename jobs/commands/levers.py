@@ -1,9 +1,12 @@
-"""finale season extend, reopen, cancel, retry, hold; finale pause, resume, journal."""
+"""finale season extend, reopen, cancel, retry, hold; finale pause, resume."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,6 +20,7 @@ from jobs.commands.common import (
     SeasonName,
     Yes,
     confirm,
+    instant,
     who_acts,
     wired,
     wired_ledger,
@@ -24,9 +28,53 @@ from jobs.commands.common import (
 from leaderboard.errors import InputError
 
 if TYPE_CHECKING:
-    from ledger.journal import Entry
+    from jobs.endpoints import Ledger
+    from jobs.wiring import Outside
+    from leaderboard.season import Season
+    from ledger.pausing import Pause
+
+Told = dict[str, Any]
+OutsideT = TypeVar("OutsideT")
+FoundT = TypeVar("FoundT")
 
 Until = Annotated[str, typer.Option("--until", metavar="TIME", help="ISO 8601 with its offset.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How a lever was asked for: what every one of them has."""
+
+    yes: bool
+    dry_run: bool
+    operator: str | None
+    as_json: bool
+
+
+def _pull(
+    asked: _Asked,
+    opened: Callable[[], AbstractContextManager[OutsideT]],
+    find: Callable[[OutsideT], FoundT],
+    *,
+    done: str,
+    question: Callable[[Told], str],
+    plan: Callable[[OutsideT, FoundT], Told],
+    act: Callable[[OutsideT, FoundT, str], Told],
+) -> None:
+    """Do what every lever does: find what it is for, tell what would be done or ask, do it in a name, and tell."""
+    who = who_acts(asked.operator, lever=not asked.dry_run)
+    with opened() as outside:
+        found = find(outside)
+        told = plan(outside, found)
+        if not asked.dry_run:
+            confirm(question(told), asked.yes)
+            told = act(outside, found, who)
+    print_told(done, told, asked.dry_run, asked.as_json)
+
+
+def _season(board: str, season_id: str) -> Callable[[Outside], Season]:
+    from jobs.seasons.closing import find
+
+    return lambda outside: find(outside, board, season_id)
 
 
 def extend(
@@ -46,16 +94,17 @@ def extend(
     Example: finale season extend goals s2026 --until 2027-01-02T00:00:00Z --because "outage on the last day" --as ana
     """
     from jobs.seasons import levers
-    from jobs.seasons.closing import find
 
-    who, end = who_acts(operator, lever=not dry_run), _instant("--until", until)
-    with wired() as outside:
-        found = find(outside, board, season_id)
-        told = levers.plan_extend(outside, found, end)
-        if not dry_run:
-            confirm(f"extend {found.name} until {output.utc(end)} UTC?", yes)
-            told = levers.extend(outside, found, end, who=who, because=because)
-    print_told("extended", told, dry_run, as_json)
+    end = instant("--until", until)
+    _pull(
+        _Asked(yes, dry_run, operator, as_json),
+        wired,
+        _season(board, season_id),
+        done="extended",
+        question=lambda told: f"extend {told['season']} until {output.utc(end)} UTC?",
+        plan=lambda outside, season: levers.plan_extend(outside, season, end),
+        act=lambda outside, season, who: levers.extend(outside, season, end, who=who, because=because),
+    )
 
 
 def reopen(
@@ -76,21 +125,19 @@ def reopen(
     Example: finale season reopen goals s2026 --grace 2h --because "results of one server were missing" --as ana
     """
     from jobs.seasons import levers
-    from jobs.seasons.closing import find
-    from leaderboard.durations import parse_duration
 
-    who, end = who_acts(operator, lever=not dry_run), _instant("--until", until) if until else None
-    with wired() as outside:
-        found = find(outside, board, season_id)
-        try:
-            length = parse_duration(grace) if grace else found.board.grace
-        except ValueError as error:
-            raise InputError(f"--grace: {error}") from None
-        told = levers.plan_reopen(outside, found, end, length)
-        if not dry_run:
-            confirm(f"throw away what {found.name} has come to, and take results again?", yes)
-            told = levers.reopen(outside, found, end, length, who=who, because=because)
-    print_told("reopened", told, dry_run, as_json)
+    end, length = instant("--until", until) if until else None, _duration("--grace", grace)
+    _pull(
+        _Asked(yes, dry_run, operator, as_json),
+        wired,
+        _season(board, season_id),
+        done="reopened",
+        question=lambda told: f"throw away what {told['season']} has come to, and take results again?",
+        plan=lambda outside, season: levers.plan_reopen(outside, season, end, length or season.board.grace),
+        act=lambda outside, season, who: levers.reopen(
+            outside, season, end, length or season.board.grace, who=who, because=because
+        ),
+    )
 
 
 def cancel(
@@ -107,16 +154,16 @@ def cancel(
     Example: finale season cancel goals s2027 --because "no season this year" --as ana
     """
     from jobs.seasons import levers
-    from jobs.seasons.closing import find
 
-    who = who_acts(operator, lever=not dry_run)
-    with wired() as outside:
-        found = find(outside, board, season_id)
-        told = levers.plan_cancel(outside, found)
-        if not dry_run:
-            confirm(f"cancel {found.name}? This cannot be taken back.", yes)
-            told = levers.cancel(outside, found, who=who, because=because)
-    print_told("cancelled", told, dry_run, as_json)
+    _pull(
+        _Asked(yes, dry_run, operator, as_json),
+        wired,
+        _season(board, season_id),
+        done="cancelled",
+        question=lambda told: f"cancel {told['season']}? This cannot be taken back.",
+        plan=levers.plan_cancel,
+        act=lambda outside, season, who: levers.cancel(outside, season, who=who, because=because),
+    )
 
 
 def retry(
@@ -133,16 +180,16 @@ def retry(
     Example: finale season retry goals s2026 --because "the bucket is there again" --as ana
     """
     from jobs.seasons import levers
-    from jobs.seasons.closing import find
 
-    who = who_acts(operator, lever=not dry_run)
-    with wired() as outside:
-        found = find(outside, board, season_id)
-        told = levers.plan_retry(outside, found)
-        if not dry_run:
-            confirm(f"try {told['step']} of {found.name} again?", yes)
-            told = levers.retry(outside, found, who=who, because=because)
-    print_told("to be retried", told, dry_run, as_json)
+    _pull(
+        _Asked(yes, dry_run, operator, as_json),
+        wired,
+        _season(board, season_id),
+        done="to be retried",
+        question=lambda told: f"try {told['step']} of {told['season']} again?",
+        plan=levers.plan_retry,
+        act=lambda outside, season, who: levers.retry(outside, season, who=who, because=because),
+    )
 
 
 def hold(
@@ -159,23 +206,16 @@ def hold(
     Example: finale season hold goals s2026 --because "cheaters under review" --as ana
     """
     from jobs.seasons import levers
-    from jobs.seasons.closing import check_holdable, find, next_step
-    from ledger import seasons
 
-    who = who_acts(operator, lever=not dry_run)
-    with wired() as outside:
-        found = find(outside, board, season_id)
-        check_holdable(found)
-        if dry_run:
-            print_told("on hold", levers.plan_hold(found), dry_run, as_json)
-            return
-        confirm(f"stop {found.name} until somebody releases it?", yes)
-        seasons.hold_by_hand(outside.database, found, who=who, because=because)
-        found = find(outside, board, season_id)
-    if as_json:
-        output.print_json({**seasons.as_json(found), "next": next_step(found)})
-    else:
-        output.out.print(f"{found.name} is {found.state}, on hold; next: {next_step(found)['when']}", markup=False)
+    _pull(
+        _Asked(yes, dry_run, operator, as_json),
+        wired,
+        _season(board, season_id),
+        done="on hold",
+        question=lambda told: f"stop {told['season']} until somebody releases it?",
+        plan=lambda _, season: levers.plan_hold(season),
+        act=lambda outside, season, who: levers.hold(outside, season, who=who, because=because),
+    )
 
 
 def pause(
@@ -189,14 +229,22 @@ def pause(
     """
     from ledger import pausing
 
-    who = who_acts(operator, lever=not dry_run)
-    with wired_ledger() as outside:
-        if not dry_run:
-            confirm("stop all seasons of all boards?", yes)
-            pausing.pause(outside.database, who=who, because=because)
-        found = pausing.find(outside.database)
-    told = {"since": found.since, "who": found.who, "because": found.because} if found else {"because": because}
-    print_told("paused", told, dry_run, as_json)
+    def act(outside: Ledger, _: object, who: str) -> Told:
+        pausing.pause(outside.database, who=who, because=because)
+        return told(outside, pausing.find(outside.database))
+
+    def told(_: Ledger, found: Pause | None) -> Told:
+        return {"since": found.since, "who": found.who, "because": found.because} if found else {"because": because}
+
+    _pull(
+        _Asked(yes, dry_run, operator, as_json),
+        wired_ledger,
+        lambda outside: pausing.find(outside.database),
+        done="paused",
+        question=lambda _: "stop all seasons of all boards?",
+        plan=told,
+        act=act,
+    )
 
 
 def resume(
@@ -208,64 +256,18 @@ def resume(
     """
     from ledger import pausing
 
-    who = who_acts(operator, lever=not dry_run)
-    with wired_ledger() as outside:
-        found = pausing.find(outside.database)
-        if not dry_run:
-            confirm("let all seasons of all boards go on?", yes)
-            found = pausing.resume(outside.database, who=who, because=because)
-    told = {"paused_since": found.since, "paused_by": found.who} if found else {"paused_since": None}
-    print_told("resumed", told, dry_run, as_json)
+    def told(_: Ledger, found: Pause | None) -> Told:
+        return {"paused_since": found.since, "paused_by": found.who} if found else {"paused_since": None}
 
-
-def journal(
-    board: Annotated[str | None, typer.Argument(metavar="[BOARD]", help="Without one: what concerns all.")] = None,
-    season_id: Annotated[str | None, typer.Argument(metavar="[SEASON]")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Tell what was done to a season, when, by whom and why; without one, when everything was paused and resumed.
-
-    Example: finale journal goals s2026 --json
-    """
-    from jobs.seasons.closing import find
-    from ledger import journal as entries
-
-    if (board is None) != (season_id is None):
-        raise InputError("a journal is a season's: give both BOARD and SEASON, or neither")
-    with wired_ledger() as outside:
-        key = find(outside, board, season_id).key if board and season_id else entries.EVERYTHING
-        found = entries.entries(outside.database, key)
-    if as_json:
-        output.print_json(journal_json(found))
-    elif found:
-        print_journal(found)
-    else:
-        output.out.print("the journal is empty")
-
-
-def journal_json(found: list[Entry]) -> list[dict[str, Any]]:
-    """Return the entries as plain JSON values."""
-    return [
-        {"at": one.at, "event": one.event, "step": one.step, "fence": one.fence, "who": one.who, "detail": one.detail}
-        for one in found
-    ]
-
-
-def print_journal(found: list[Entry]) -> None:
-    """Write the entries as a table."""
-    output.print_table(
-        ("at (UTC)", "event", "step", "who", "detail"),
-        [(output.utc(one.at), one.event, one.step, one.who, told_of(one.detail)) for one in found],
+    _pull(
+        _Asked(yes, dry_run, operator, as_json),
+        wired_ledger,
+        lambda outside: pausing.find(outside.database),
+        done="resumed",
+        question=lambda _: "let all seasons of all boards go on?",
+        plan=told,
+        act=lambda outside, _, who: told(outside, pausing.resume(outside.database, who=who, because=because)),
     )
-
-
-def told_of(detail: dict[str, Any]) -> str:
-    """Return an entry's detail in one line."""
-    if "figures" in detail:
-        return "; ".join([str(detail["figures"]), *(f"warning: {each}" for each in detail.get("warnings", ()))])
-    said = {key: value for key, value in detail.items() if value not in ("", None, False)}
-    told = {key: said[key] for key in ("message", "detail", "hint", *said) if key in said}
-    return ", ".join(str(value) if key == "message" else f"{key} {value}" for key, value in told.items())
 
 
 def print_told(done: str, told: dict[str, Any], dry_run: bool, as_json: bool) -> None:
@@ -287,11 +289,10 @@ def print_told(done: str, told: dict[str, Any], dry_run: bool, as_json: bool) ->
         output.print_table(("", ""), rows)
 
 
-def _instant(option: str, text: str) -> datetime:
+def _duration(option: str, text: str | None) -> timedelta | None:
+    from leaderboard.durations import parse_duration
+
     try:
-        instant = datetime.fromisoformat(text)
-        if instant.tzinfo is not None:
-            return instant.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise InputError(f"{option} {text!r} is no ISO 8601 time", hint="write it like 2026-01-31T00:00:00Z") from None
-    raise InputError(f"{option} {text!r} has no UTC offset", hint="write it like 2026-01-31T00:00:00Z")
+        return parse_duration(text) if text else None
+    except ValueError as error:
+        raise InputError(f"{option}: {error}") from None

@@ -22,6 +22,7 @@ from jobs.commands.common import (
     wired,
     wired_ledger,
 )
+from jobs.commands.journal import journal_json, print_journal
 from leaderboard.states import Step
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
     shown = {**seasons.as_json(found), "next": _next_json(found)}
     shown["lease"] = {"holder": lease.holder, "since": lease.acquired_at} if lease and lease.alive else None
     if as_json:
-        shown["journal"] = levers.journal_json(entries)
+        shown["journal"] = journal_json(entries)
         output.print_json(shown)
         return
     rows = [
@@ -178,7 +179,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
         for text in (found.hold.reason, found.hold.detail, found.hold.hint):
             output.out.print(f"  {text}", markup=False)
     output.out.print("\n[bold]journal[/]")
-    levers.print_journal(entries)
+    print_journal(entries)
 
 
 @season.command("release")

@@ -10,6 +10,7 @@ from typing import Any
 from jobs.output import as_text
 from jobs.scheduler.upcoming import MOST_AT_ONCE
 from jobs.seasons import runner
+from jobs.seasons.closing import check_holdable
 from jobs.seasons.runner import leased, withdraw_own_fence
 from jobs.steps.seal import sweep_own
 from jobs.steps.step import Acting
@@ -166,8 +167,15 @@ def retry(outside: Outside, season: Season, *, who: str, because: str) -> Told:
 
 
 def plan_hold(season: Season) -> Told:
-    """Return what a hold would come to."""
+    """Return what a hold would come to. Raises WrongStateError for a season to which nothing more is done."""
+    check_holdable(season)
     return {"season": season.name, "state": str(season.state), "step": str(runner.due_step(season))}
+
+
+def hold(outside: Outside, season: Season, *, who: str, because: str) -> Told:
+    """Stop the season until somebody releases it. Raises WrongStateError if it is on hold already."""
+    seasons.hold_by_hand(outside.database, season, who=who, because=because)
+    return {**plan_hold(season), "because": because, "next": "after the hold is released"}
 
 
 def told_of_early_end(outside: Outside, season: Season) -> Told:

@@ -141,6 +141,57 @@ def test_a_held_season_is_released_and_cleaned_by_whoever_says_yes(running: Worl
     assert {who for event, who, _ in running.journal("goals", "s2026") if "approve" in event} == {getpass.getuser()}
 
 
+@pytest.fixture
+def ready(running: World, request: pytest.FixtureRequest) -> World:
+    """The running season, brought to where the lever ``request.param`` may be pulled."""
+    match request.param:
+        case "resume":
+            finale("pause", *WHY, "--as", "ana").ok()
+        case "reopen":
+            finale("close", "goals", "s2026", "--now", "--until", "snapshot", "--as", "ana").ok()
+        case "retry":
+            running.sql("update finale.season set attempts = 2, last_error = 'x', retry_at = now() + interval '5m'")
+        case "adopt":
+            running.redis.zadd("old:board", {"ben": 3})
+        case "rebalance":
+            spread = running.config.read_text().replace("[board.goals]", SPREAD + "[board.goals]")
+            running.configure(spread, goals=TABLE)
+            finale("tick").ok()
+            running.played("spread", f"m1,ann,5,{NOW.isoformat()}", f"m2,ben,50,{NOW.isoformat()}")
+    return running
+
+
+SPREAD = (
+    '[board.spread]\nties = "shared"\nshards = { by = "score", cuts = [10] }\ncalendar = { seasons = [{ id = "s1", '
+    f"starts_at = {(NOW - HOUR).isoformat()}, ends_at = {(NOW + HOUR).isoformat()} }}] }}\n"
+)
+#: Levers that can only be pulled in some state.
+ASKING_THEN = {
+    "resume": ("resume",),
+    "reopen": ("season", "reopen", "goals", "s2026", "--grace", "1h", *WHY),
+    "retry": ("season", "retry", "goals", "s2026"),
+    "adopt": (
+        *("archive", "adopt", "old:board", "--board", "goals", "--season", "s2020", "--no-ledger"),
+        *("--starts-at", "2020-01-01T00:00:00Z", "--ends-at", "2021-01-01T00:00:00Z"),
+    ),
+    "rebalance": ("rebalance", "spread", "s1", "--cuts", "30"),
+}
+
+
+@pytest.mark.parametrize(("ready", "name"), [(name, name) for name in ASKING_THEN], indirect=["ready"])
+def test_a_lever_of_a_state_asks_at_a_terminal_too(ready: World, name: str) -> None:
+    """No changes nothing and ends with 130; yes does it, in the login's name."""
+    before = ready.picture()
+    code, shown = at_terminal("n\n", *ASKING_THEN[name])
+    assert (code, "[y/N]" in shown, "nothing was changed" in shown) == (130, True, True), shown
+    assert differing(before, ready.picture()) == []
+    code, shown = at_terminal("y\n", *ASKING_THEN[name])
+    assert (code, "[y/N]" in shown) == (0, True), shown
+    assert differing(before, ready.picture())
+    names = [who for (who,) in ready.sql("select who from finale.journal order by journal_id")]
+    assert name == "rebalance" or names[-1] == getpass.getuser()
+
+
 def test_releasing_tells_what_it_would_come_to(running: World) -> None:
     """--dry-run needs no name, names the hold and the step that comes next, and changes nothing."""
     finale("season", "hold", "goals", "s2026", *WHY, "--as", "ana").ok()
