@@ -11,7 +11,7 @@ from pydantic import field_validator, model_validator
 
 from leaderboard.fields import Instant, Strict, named
 from leaderboard.periods import Period, Weekday, parse_every, repeated
-from leaderboard.walltime import check_zone, to_utc
+from leaderboard.walltime import check_zone, to_utc, zone_called
 
 
 class ExplicitSeason(Strict):
@@ -95,7 +95,7 @@ class Calendar(Strict):
 
     @property
     def zone(self) -> ZoneInfo:
-        return ZoneInfo(self.timezone)
+        return zone_called(self.timezone)
 
     @property
     def period(self) -> Period | None:

@@ -9,6 +9,7 @@ from leaderboard import keys
 from leaderboard.board import Board
 from leaderboard.names import check_name
 from leaderboard.states import State, reached
+from leaderboard.timing import Timing
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,6 +64,20 @@ class Season:
     @property
     def id(self) -> str:
         return self.bounds.id
+
+    @property
+    def timing(self) -> Timing:
+        """What decides when the season goes on."""
+        return Timing(
+            self.state,
+            self.bounds.starts_at,
+            self.bounds.ends_at,
+            self.closes_at,
+            self.keep_until,
+            self.retry_at,
+            self.backfill,
+            self.adopted,
+        )
 
     @property
     def renames(self) -> bool:

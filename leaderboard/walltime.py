@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from zoneinfo import TZPATH, ZoneInfo
@@ -13,10 +14,16 @@ _NOT_PORTABLE = ("localtime", "posixrules", "posix/", "right/", "Factory")
 _SECOND = timedelta(seconds=1)
 
 
+@cache
+def zone_called(name: str) -> ZoneInfo:
+    """Return the zone; each is read once, of which zoneinfo itself keeps only eight. Raises what ZoneInfo raises."""
+    return ZoneInfo(name)
+
+
 def check_zone(name: str) -> str:
     """Return ``name`` if it is an IANA time zone that is known here; raise ValueError otherwise."""
     try:
-        ZoneInfo(name)
+        zone_called(name)
         known = not name.startswith(_NOT_PORTABLE)
     except (ValueError, OSError, KeyError):
         known = False

@@ -118,19 +118,26 @@ class Heartbeat:
 
     def _run(self) -> None:
         third = self.length.total_seconds() / 3
-        renewed = time.monotonic()
-        while not self._stop.is_set():
-            try:
-                with Database(self.url, connect_timeout=third, statement_timeout=third) as database:
-                    while not self._stop.wait(third):
-                        if database.row("leases.renew", {**self.lease.params, "length": self.length}) is None:
-                            self.lost.set()
-                            return
-                        renewed = time.monotonic()
-            except FinaleError:
-                # The connection is made anew, until the lease must have run out.
-                if time.monotonic() - renewed >= self.length.total_seconds():
-                    self.lost.set()
-                    self.on_silence()
-                    return
-                self._stop.wait(third / 3)
+        renewed, pause = time.monotonic(), third
+        database: Database | None = None
+        try:
+            while not self._stop.wait(pause):
+                try:
+                    # Connected only now: most steps end before their lease needs to be renewed at all.
+                    database = database or Database(self.url, connect_timeout=third, statement_timeout=third)
+                    if database.row("leases.renew", {**self.lease.params, "length": self.length}) is None:
+                        self.lost.set()
+                        return
+                    renewed, pause = time.monotonic(), third
+                except FinaleError:
+                    # The connection is made anew, until the lease must have run out.
+                    if time.monotonic() - renewed >= self.length.total_seconds():
+                        self.lost.set()
+                        self.on_silence()
+                        return
+                    if database is not None:
+                        database.close()
+                    database, pause = None, third / 3
+        finally:
+            if database is not None:
+                database.close()

@@ -138,8 +138,15 @@ def mark(database: Database, key: int, marks: Mapping[tuple[int, int], Mark]) ->
 
 def marks(database: Database, key: int) -> dict[tuple[int, int], Mark]:
     """Return the last batch known to be in Redis of each bucket and shard that has any."""
-    rows = database.rows("pending.marks", {"key": key})
-    return {(row["bucket"], row["shard"]): Mark(row["number"], row["token"]) for row in rows}
+    return marks_of(database, [key])[key]
+
+
+def marks_of(database: Database, keys: Sequence[int]) -> dict[int, dict[tuple[int, int], Mark]]:
+    """Return the same of each of these seasons, in one statement."""
+    found: dict[int, dict[tuple[int, int], Mark]] = {key: {} for key in keys}
+    for row in database.rows("pending.marks", {"keys": list(keys)}) if keys else ():
+        found[row["season_id"]][row["bucket"], row["shard"]] = Mark(row["number"], row["token"])
+    return found
 
 
 def again(database: Database, key: int, buckets: Sequence[int]) -> None:

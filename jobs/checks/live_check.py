@@ -67,12 +67,12 @@ class Checked:
         }
 
 
-def is_due(season: Season, progress: Progress, now: datetime) -> bool:
+def is_due(season: Season, checked_at: datetime | None, now: datetime) -> bool:
     """Return whether the season is being played on Finale's ledger and its last check was long enough ago."""
     played = season.state in (State.OPEN, State.CLOSING) and season.frozen_at is None and not season.adopted
     if not played or season.board.ledger != "own" or season.board.reconcile.live == "off":
         return False
-    return progress.checked_at is None or progress.checked_at + season.board.reconcile.every <= now
+    return checked_at is None or checked_at + season.board.reconcile.every <= now
 
 
 def check_due(outside: Outside, season: Season, now: datetime, *, who: str) -> Checked | None:
@@ -82,7 +82,7 @@ def check_due(outside: Outside, season: Season, now: datetime, *, who: str) -> C
     says ``live = "repair"`` and it is within the bound.
     """
     progress = live_checks.find(outside.database, season)
-    if not is_due(season, progress, now):
+    if not is_due(season, progress.checked_at, now):
         return None
     at, horizon = live_checks.clock(outside.database)
     found = compare(outside, season, live_checks.active(outside.database, season, progress.watermark))

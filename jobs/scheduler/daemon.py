@@ -25,6 +25,7 @@ from jobs.clock import check_clock
 from jobs.endpoints import ledger_database
 from jobs.scheduler.pool import Pool
 from jobs.scheduler.tick import Ticked, tick_board, tick_returned
+from jobs.scheduler.wanting import boards_wanting
 from jobs.seasons.runner import Observer
 from jobs.wiring import Outside
 from leaderboard.errors import ClockError, FinaleError
@@ -106,6 +107,10 @@ class Daemon:
         self._again: set[str] = set()
         self._returned_at = float("-inf")
 
+    def wake(self) -> None:
+        """Look now whether anything is due. Any thread may call it."""
+        self._wake.set()
+
     def stop(self) -> None:
         """Begin no further step, and let ``run`` end. A signal handler may call it."""
         self._outside.working.stop.set()
@@ -136,25 +141,27 @@ class Daemon:
                 ahead = check_clock(outside)
                 if (paused := pausing.find(outside.database)) is not None:
                     self._observer.paused(paused.told)
-                    self._observer.round_done(outside, self._in_flight())
+                    self._observer.round_done(outside, self.in_flight)
                     return
                 now = outside.database.now()
-                self._dispatch(now)
+                self._dispatch(boards_wanting(outside, now), now)
                 self._look_for_returned(outside, now)
                 upcoming = agenda.wake_ups(outside.database, outside.boards, LOOKED_AHEAD)
                 # Bounds are PostgreSQL's time; a wake-up that comes too early finds nothing due and is set again.
                 self._waking.at(at + ahead for at in upcoming)
-                self._observer.round_done(outside, self._in_flight())
+                self._observer.round_done(outside, self.in_flight)
         except ClockError:
             raise
         except FinaleError as error:
             self._observer.round_failed(error)
 
-    def _in_flight(self) -> int:
+    @property
+    def in_flight(self) -> int:
+        """How many boards are being worked on."""
         return sum(not flight.future.done() for flight in self._flights.values())
 
-    def _dispatch(self, now: datetime) -> None:
-        for name in self._outside.boards:
+    def _dispatch(self, boards: Iterable[str], now: datetime) -> None:
+        for name in boards:
             flight = self._flights.get(name)
             if flight is None or flight.future.done():
                 self._told.discard(name)

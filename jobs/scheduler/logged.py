@@ -49,6 +49,8 @@ class Logged:
                 self._log.info("season.busy", season=one.name)
             if one.held and self._is_news(one.name, one.held):
                 self._log.warning("season.held", season=one.name, reason=one.held)
+            if one.drift and self._is_news(one.name, one.drift):
+                self._log.warning("season.drift", season=one.name, found=one.drift)
             if one.steps:
                 self._last.pop(one.name, None)
             if one.error:

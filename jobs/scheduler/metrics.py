@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from leaderboard.errors import FinaleError
-from leaderboard.states import State, Step, step_from
+from ledger import agenda
 from ledger.monitoring import Seen
 
 SEASON = ("board", "season")
@@ -76,22 +76,13 @@ def _season(families: dict[str, Any], row: dict[str, Any], now: datetime) -> Non
             families[name].add_metric(labels, row[column])
     if row["leased"]:
         families["finale_lease_age_seconds"].add_metric(labels, (now - row["leased_at"]).total_seconds())
-    step, due_at = due(row)
-    if step is None or due_at is None:
+    timing = agenda.timing(row)
+    if (at := timing.due_since) is None:
         return
-    left = (due_at - now).total_seconds()
-    families["finale_season_boundary_seconds"].add_metric((*labels, step), left)
-    by_hand = row["held_at"] is not None or row["backfill"] or row["adopted"]
-    families["finale_season_overdue_seconds"].add_metric((*labels, step), 0 if by_hand else max(0.0, -left))
-
-
-def due(row: dict[str, Any]) -> tuple[Step | None, datetime | None]:
-    """Return a season's next step and since or from when it is due; a step with no time of its own since the grace."""
-    step = step_from(State(row["state"]))
-    if step is None:
-        return None, None
-    at = {Step.OPEN: "starts_at", Step.CLOSE: "ends_at", Step.CLEAN: "keep_until"}.get(step, "closes_at")
-    return step, row[at]
+    left = (at - now).total_seconds()
+    families["finale_season_boundary_seconds"].add_metric((*labels, str(timing.step)), left)
+    waits = row["held_at"] is not None or timing.by_hand
+    families["finale_season_overdue_seconds"].add_metric((*labels, str(timing.step)), 0 if waits else max(0.0, -left))
 
 
 def write_textfile(look: Callable[[], Seen], path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Tells a webhook of what a person should hear of: holds, failures, overdue seasons, and what is done.
+"""Tells a webhook of what a person should hear of: holds, failures, drift, overdue seasons, a ledger that is away, and
+what is done.
 
 Slack's form is one text; the generic one an object a program can read. What cannot be sent is logged and forgotten:
 nothing waits for a notification, and none is needed for anything to be right.
@@ -15,13 +16,23 @@ from typing import Any, Literal
 
 from leaderboard.errors import ConfigError
 
-Kind = Literal["hold", "failure", "overdue", "done"]
+Kind = Literal["hold", "failure", "drift", "overdue", "done", "away", "back"]
 Format = Literal["slack", "generic"]
-_SIGNS: dict[Kind, str] = {"hold": "ON HOLD", "failure": "failed", "overdue": "overdue", "done": "done"}
+_SIGNS: dict[Kind, str] = {
+    "hold": "ON HOLD",
+    "failure": "failed",
+    "drift": "drifts",
+    "overdue": "overdue",
+    "done": "done",
+    "away": "cannot ask its ledger",
+    "back": "can ask its ledger again",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
+    """``season`` is empty where it is about the ledger itself."""
+
     kind: Kind
     season: str
     step: str
@@ -32,9 +43,11 @@ class Note:
         """Return the JSON that is sent."""
         if form == "slack":
             hint = f"\n_{_escaped(self.hint)}_" if self.hint else ""
-            return {"text": f"*{self.season}* {_SIGNS[self.kind]} ({self.step}): {_escaped(self.message)}{hint}"}
+            step = f" ({self.step})" if self.step else ""
+            message = f": {_escaped(self.message)}" if self.message else ""
+            return {"text": f"*{self.season or 'Finale'}* {_SIGNS[self.kind]}{step}{message}{hint}"}
         return {
-            "event": f"season.{self.kind}",
+            "event": f"{'season' if self.season else 'ledger'}.{self.kind}",
             "season": self.season,
             "step": self.step,
             "message": self.message,
@@ -59,8 +72,8 @@ class Notifier:
     _thread: threading.Thread | None = None
 
     def tell(self, note: Note) -> None:
-        """Send the note soon, unless the same has been told of the season since its last step was done."""
-        if note.kind == "done":
+        """Send the note soon, unless the same has been told since the season's last step was done, the ledger back."""
+        if note.kind in ("done", "back"):
             self._told = {told for told in self._told if told[0] != note.season}
         told = (note.season, note.kind, note.message)
         if told not in self._told:

@@ -7,7 +7,6 @@ from typing import Any
 
 from jobs.scheduler.health import Health
 from jobs.scheduler.logged import Logged
-from jobs.scheduler.metrics import due
 from jobs.scheduler.notify import Kind, Note, Notifier
 from jobs.scheduler.tick import Ticked
 from jobs.seasons.runner import HOLDS
@@ -16,7 +15,7 @@ from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, LeaseLostError
 from leaderboard.season import Season
 from leaderboard.states import Step
-from ledger import monitoring
+from ledger import agenda, monitoring
 from ledger.monitoring import Seen
 
 #: How long a step may be due before somebody is told, in seconds.
@@ -34,6 +33,7 @@ class Telling(Logged):
         super().__init__()
         self._health, self._notifier = health, notifier
         self._since = time.monotonic()
+        self._away = False
         self._tracer = _tracer()
         self._spans: dict[tuple[str, Step], Any] = {}
 
@@ -55,9 +55,12 @@ class Telling(Logged):
     def failed(self, season: Season, step: Step, error: FinaleError) -> None:
         super().failed(season, step, error)
         self._end_span(season, step, error)
+        self._tell_of(season.name, str(step), error)
+
+    def _tell_of(self, name: str, step: str, error: FinaleError) -> None:
         if self._notifier and not isinstance(error, LeaseLostError):
             kind: Kind = "hold" if isinstance(error, HOLDS) else "failure"
-            self._notifier.tell(Note(kind, season.name, str(step), error.message, error.hint))
+            self._notifier.tell(Note(kind, name, step, error.message, error.hint))
 
     def _start_span(self, season: Season, step: Step) -> Any:
         attributes = {"finale.season": season.name, "finale.step": str(step)}
@@ -79,18 +82,28 @@ class Telling(Logged):
     def ticked(self, found: list[Ticked]) -> None:
         super().ticked(found)
         for one in found:
+            if one.error:
+                self._tell_of(one.name, "", one.error)  # what a step failed with has been told, and is not again
             if self._notifier and one.held:
                 self._notifier.tell(Note("hold", one.name, "", one.held))
+            if self._notifier and one.drift:
+                self._notifier.tell(Note("drift", one.name, "", one.drift))
 
     def round_failed(self, error: FinaleError) -> None:
         super().round_failed(error)
+        self._away = True
         if self._health:
             self._health.round(ready=False, in_flight=0)
+        if self._notifier:
+            self._notifier.tell(Note("away", "", "", error.message, error.hint))
 
     def round_done(self, outside: Outside, in_flight: int) -> None:
         super().round_done(outside, in_flight)
         if self._health:
             self._health.round(ready=True, in_flight=in_flight)
+        if self._notifier and self._away:
+            self._notifier.tell(Note("back", "", "", ""))
+        self._away = False
         # Who has only just come is about to do what is overdue.
         if self._notifier and time.monotonic() - self._since > SETTLED:
             self._tell_overdue(self._notifier, monitoring.look(outside.database, outside.boards))
@@ -98,11 +111,11 @@ class Telling(Logged):
     @staticmethod
     def _tell_overdue(notifier: Notifier, seen: Seen) -> None:
         for row in seen.seasons if not seen.paused else ():
-            step, at = due(row)
-            by_hand = row["held_at"] is not None or row["backfill"] or row["adopted"]
-            if step and at and not by_hand and (seen.now - at).total_seconds() > OVERDUE:
+            timing = agenda.timing(row)
+            at, waits = timing.due_since, row["held_at"] is not None or timing.by_hand
+            if at and not waits and (seen.now - at).total_seconds() > OVERDUE:
                 name, since = f"{row['board']}/{row['season']}", f"due since {at:%Y-%m-%d %H:%M:%S} UTC"
-                notifier.tell(Note("overdue", name, str(step), since))
+                notifier.tell(Note("overdue", name, str(timing.step), since))
 
 
 def _tracer() -> Any:

@@ -16,13 +16,13 @@ from jobs.payout.delivering import deliver_owed
 from jobs.scheduler.pool import Pool
 from jobs.scheduler.returned import returned_keys
 from jobs.scheduler.upcoming import create_ahead, point_current_key
+from jobs.scheduler.wanting import boards_wanting
 from jobs.seasons import runner
-from jobs.seasons.closing import goes_on_by_hand
 from jobs.seasons.runner import Observer
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, LeaseHeldError, PausedError
 from leaderboard.season import Season
-from leaderboard.states import State, Step
+from leaderboard.states import State
 from ledger import pausing, seasons
 
 
@@ -69,13 +69,14 @@ def tick(outside: Outside, *, who: str, observer: Observer, now: datetime | None
     now = now or outside.database.now()
     if (paused := pausing.find(outside.database)) is not None:
         return [Ticked("everything", held=paused.told)]
-    workers = min(outside.runner.workers, len(outside.boards))
+    boards = boards_wanting(outside, now)
+    workers = min(outside.runner.workers, len(boards))
     if workers > 1:
         with closing(Pool(outside)) as pool, ThreadPoolExecutor(workers, "finale-board") as threads:
-            futures = [threads.submit(_pooled, pool, name, now, who, observer) for name in outside.boards]
+            futures = [threads.submit(_pooled, pool, name, now, who, observer) for name in boards]
             found = [one for future in futures for one in future.result()]
     else:
-        found = [one for name in outside.boards for one in tick_board(outside, name, now, who, observer)]
+        found = [one for name in boards for one in tick_board(outside, name, now, who, observer)]
     return [*found, *tick_returned(outside, now)]
 
 
@@ -136,7 +137,7 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
     try:
         if season.state in (State.OPEN, State.CLOSING) and season.board.ledger == "own" and season.frozen_at is None:
             apply_pending(outside, season, identity.holder())
-        if not is_due(season, now):
+        if not season.timing.is_due(now):
             checked = live_check.check_due(outside, season, now, who=who)
             return Ticked(season.name, drift=checked.words if checked else "")
         if season.hold is not None:
@@ -149,18 +150,3 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
     except FinaleError as error:
         return Ticked(season.name, error=error)
     return Ticked(season.name, steps=tuple(str(step.step) for step in run.steps))
-
-
-def is_due(season: Season, now: datetime) -> bool:
-    """Return whether the season's stored bounds let a step be taken at ``now`` without a person (I7)."""
-    step = runner.due_step(season)
-    if step is None or goes_on_by_hand(season) or (season.retry_at is not None and season.retry_at > now):
-        return False
-    waits_for = {
-        Step.OPEN: season.bounds.starts_at,
-        Step.CLOSE: season.bounds.ends_at,
-        Step.FREEZE: season.closes_at,
-        Step.CLEAN: season.keep_until,
-    }
-    at = waits_for.get(step)
-    return at is None or at <= now

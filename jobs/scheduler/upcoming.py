@@ -28,10 +28,11 @@ def create_ahead(outside: Outside, board: Board, now: datetime, *, who: str) -> 
     created = []
     last = agenda.last_end(outside.database, board.name)
     before: Bounds | None = None
-    for bounds in _due(board, min(last, now) if last else now, now):
-        stored = agenda.around(outside.database, board.name, bounds)
-        if all(other.id != bounds.id for other, _ in stored):
-            new = fitted(bounds, before, stored)
+    wanted = list(following(board, now, since=min(last, now) if last else now))
+    known = agenda.known(outside.database, board.name, [bounds.id for bounds in wanted])
+    for bounds in wanted:
+        if bounds.id not in known:
+            new = fitted(bounds, before, agenda.around(outside.database, board.name, bounds))
             missed = bounds.ends_at <= now
             if new and seasons.create(outside.database, board, new, now, who=who, missed=missed):
                 created.append(new.id)
@@ -39,12 +40,15 @@ def create_ahead(outside: Outside, board: Board, now: datetime, *, who: str) -> 
     return created
 
 
-def _due(board: Board, since: datetime, now: datetime) -> Iterator[Bounds]:
-    """Yield the board's seasons from ``since`` on, up to the next ``board.ahead`` after the present one."""
-    following = 0
-    for bounds in islice(seasons_from(board.calendar, since), MOST_AT_ONCE):
-        following += bounds.ends_at > now
-        if following > board.ahead + 1:
+def following(board: Board, now: datetime, since: datetime | None = None) -> Iterator[Bounds]:
+    """Yield the seasons that the board should have at ``now``: the present one and the next ``board.ahead``.
+
+    With ``since``, those from then on come first, ``MOST_AT_ONCE`` at most.
+    """
+    to_come = 0
+    for bounds in islice(seasons_from(board.calendar, since or now), MOST_AT_ONCE):
+        to_come += bounds.ends_at > now
+        if to_come > board.ahead + 1:
             return
         yield bounds
 

@@ -196,30 +196,24 @@ def _followed(step: Step, verdict: Verdict, until: Step) -> list[dict[str, Any]]
 
 def goes_on_by_hand(season: Season) -> str:
     """Return the command that takes the season's next step, if nothing but a person does, and why; else nothing."""
+    if not season.timing.by_hand:
+        return ""
     name = f"{season.board.name} {season.id}"
-    if season.backfill and not reached(season.state, State.SEALED) and not season.adopted:
+    if not season.adopted:
         return f"finale close {name} (a backfill)"
-    if season.adopted and not reached(season.state, State.DELIVERED):
-        return f"finale close {name} (an adopted key)"
-    if season.adopted and season.state is State.DELIVERED and season.keep_until is None:
+    if reached(season.state, State.DELIVERED):
         return f"finale clean {name} --now (an adopted key)"
-    return ""
+    return f"finale close {name} (an adopted key)"
 
 
 def next_step(season: Season) -> Mapping[str, Any]:
     """Return what happens next to a season, and when; plain JSON values."""
-    step = step_from(season.state)
+    step = season.timing.step
     if season.hold is not None:
         return {"step": str(step), "when": "after the hold is released", "at": None}
-    due = {
-        Step.OPEN: season.bounds.starts_at,
-        Step.CLOSE: season.bounds.ends_at,
-        Step.FREEZE: season.closes_at,
-        Step.CLEAN: season.keep_until,
-    }
     if step is None:
         return {"step": None, "when": "nothing more", "at": None}
-    at = due.get(step)
+    at = season.timing.waits_until
     when = f"at {at:%Y-%m-%d %H:%M:%S} UTC" if at else "at the next run"
     if by_hand := goes_on_by_hand(season):
         at, when = None, f"by hand: {by_hand}"

@@ -1,3 +1,42 @@
+-- name: look
+-- All that a tick decides by, of every board: a row for each season that has not ended, or one without a season.
+-- The definition is told only of seasons that take results, whose board in Redis is kept up to the ledger.
+with owing as (
+    select season_id from finale.delivery where delivered_at is null
+    union all
+    select c.season_id from finale.seal c
+    where c.kind like 'correction-%%' and not exists (
+        select from finale.delivery d
+        where d.season_id = c.season_id and d.correction = substring(c.kind from 12)::int
+    )
+), one as (
+    select b.name,
+           (select max(ends_at) from finale.season where board = b.name and not backfill and not adopted) as last_end,
+           exists (
+               select from unnest(%(wanted_boards)s::text[], %(wanted)s::text[]) w (board, season)
+               where w.board = b.name
+                 and not exists (select from finale.season h where h.board = w.board and h.season = w.season)
+           ) as lacks,
+           exists (
+               select from owing join finale.season o using (season_id)
+               where o.board = b.name and o.state in ('delivered', 'cleaned')
+           ) as owes
+    from unnest(%(boards)s::text[]) b (name)
+)
+select one.*, s.season_id, s.season, s.state, s.starts_at, s.ends_at, s.closes_at, s.keep_until, s.retry_at, s.backfill,
+       s.adopted, s.live_key, s.fixed_at, s.frozen_at, s.sealed_at, s.hold_reason, s.hold_detail, s.hold_hint, s.held_at,
+       s.attempts, s.last_error, played.*
+from one
+left join finale.season s on s.board = one.name and s.state not in ('cleaned', 'cancelled')
+left join lateral (
+    select s.definition,
+           exists (select from finale.pending p where p.season_id = s.season_id) as pending,
+           exists (select from finale.bucket_mark m where m.season_id = s.season_id) as written,
+           (select checked_at from finale.live_check c where c.season_id = s.season_id) as checked_at
+    where s.state in ('open', 'closing') and s.frozen_at is null
+) played on true
+order by one.name, s.ends_at, s.season_id;
+
 -- name: last_end
 -- Of the seasons that Finale ran itself: what was only imported or adopted does not tell that later ones were played.
 select max(ends_at) as ends_at from finale.season where board = %(board)s and not backfill and not adopted;
@@ -12,3 +51,6 @@ from finale.season,
 where board = any(%(boards)s) and state not in ('cleaned', 'cancelled')
   and at > clock_timestamp() and at <= clock_timestamp() + %(within)s
 order by at;
+
+-- name: known
+select season from finale.season where board = %(board)s and season = any(%(ids)s);

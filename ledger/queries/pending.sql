@@ -97,7 +97,7 @@ order by 2, 3
 on conflict (season_id, bucket, shard) do update set number = excluded.number, token = excluded.token;
 
 -- name: marks
-select bucket, shard, number, token from finale.bucket_mark where season_id = %(key)s;
+select season_id, bucket, shard, number, token from finale.bucket_mark where season_id = any(%(keys)s);
 
 -- name: listed
 select bucket, player_id, version from finale.pending where season_id = %(key)s limit %(limit)s;

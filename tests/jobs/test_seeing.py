@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,7 +19,6 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
-from prometheus_client.parser import text_string_to_metric_families
 
 from jobs.scheduler.health import Health, served
 from jobs.scheduler.metrics import METRICS
@@ -32,7 +27,9 @@ from jobs.scheduler.telling import Telling
 from jobs.scheduler.tick import tick
 from leaderboard.errors import ConfigError, UnavailableError
 from tests.ledger.support import await_that
+from tests.support import watching
 from tests.support.cli import World, finale, started
+from tests.support.watching import get, metrics, told
 
 MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -54,12 +51,6 @@ def ended(world: World) -> World:
     world.seen("cup", NOW - 2 * HOUR)
     world.played("cup", f"m1,ann,5,{(NOW - 2 * HOUR).isoformat()}")
     return world
-
-
-def told(text: str) -> dict[tuple[str, ...], float]:
-    """Return every sample: its name and its labels' values, and its value."""
-    families = text_string_to_metric_families(text)
-    return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
 
 
 def test_the_metrics_follow_the_season(ended: World) -> None:
@@ -92,15 +83,6 @@ def test_the_textfile_is_written_whole(ended: World, tmp_path: Path) -> None:
     finale("metrics", "--textfile", str(tmp_path / "no" / "finale.prom")).refused(4, "cannot be written")
 
 
-def get(port: int, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
-
-
 def test_health_and_readiness_tell_them_apart() -> None:
     """Alive but not ready while the ledger does not answer; not alive once rounds have stopped coming."""
 
@@ -123,23 +105,8 @@ def test_health_and_readiness_tell_them_apart() -> None:
 @pytest.fixture
 def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """The URL of a webhook, and what it has been sent."""
-    bodies: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(500 if self.path == "/broken" else 200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", bodies
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with watching.webhook() as found:
+        yield found
 
 
 def test_a_daemon_serves_metrics_and_tells_the_webhook(
@@ -170,6 +137,36 @@ def test_a_daemon_serves_metrics_and_tells_the_webhook(
         ("season.done", "cup/one", "deliver"),
     ]
     assert "secret-path" not in "".join(lines) + rest
+
+
+def test_i4_drift_beyond_the_bound_holds_and_is_seen(
+    ended: World, webhook: tuple[str, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I4: a real daemon, players in Redis that the ledger never had: held, counted in the metrics, told once."""
+    url, bodies = webhook
+    monkeypatch.setenv("FINALE_NOTIFY_URL", url)
+    ended.config.write_text('[runner]\ninterval = "1s"\n' + ended.config.read_text())
+    ended.redis.zadd("leaderboard:cup:one", {f"nobody {number}": number for number in range(1, 4)})
+    with started("run", "--metrics", "0") as daemon, ExitStack() as stack:
+        stack.callback(daemon.kill)
+        assert daemon.stderr is not None
+        log = ""
+        while "step.failed" not in log:
+            log += daemon.stderr.readline().decode()
+        port = watching.port_of(log)
+        await_that(lambda: metrics(port).get(("finale_season_held", "cup", "one")) == 1)
+        seen = metrics(port)
+        assert seen["finale_season_drift_players", "cup", "one"] == 3
+        assert seen["finale_season_state", "cup", "one", "snapshotted"] == 1
+        assert seen["finale_season_overdue_seconds", "cup", "one", "reconcile"] == 0  # a person is waited for
+        rounds = seen["finale_rounds_total", "done"]
+        await_that(lambda: metrics(port)["finale_rounds_total", "done"] >= rounds + 2)
+        daemon.terminate()
+        daemon.communicate(timeout=60)
+    (told_of,) = bodies
+    assert (told_of["event"], told_of["season"], told_of["step"]) == ("season.hold", "cup/one", "reconcile")
+    assert "differ in 3 players" in told_of["message"] and "finale season release cup one" in told_of["hint"]
+    assert ended.sql("select count(*) from finale.grants") == [(0,)]
 
 
 def test_the_same_trouble_is_told_once(webhook: tuple[str, list[dict[str, Any]]]) -> None:

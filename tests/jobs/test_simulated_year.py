@@ -12,18 +12,19 @@ from pathlib import Path
 
 import psycopg
 import pytest
-import redis
 
 from config.load import load
 from jobs.embedded.postgres_server import PostgresServer
 from jobs.embedded.redis_server import RedisServer
+from jobs.wiring import outside
 from leaderboard.calendar import seasons_from
 from leaderboard.states import Step
 from tests.harness.plan import Call, Plan
 from tests.harness.run import Harness
-from tests.support.proxy import proxied
+from tests.support.proxy import Mode, proxied
+from tests.support.schedulers import scheduler
 from tests.support.servers import Databases
-from tests.support.simulation import Year, environ, play
+from tests.support.simulation import Year, begin, environ, play, set_clock
 
 STARTS = datetime(2026, 3, 2, 0, 0, 30, tzinfo=UTC)
 ZONES = (
@@ -51,16 +52,17 @@ LATE = timedelta(minutes=15)
 def configuration(boards: int) -> str:
     """Return boards over all zones and periods; some with a ledger, some with a grace and a retention."""
     found = [
-        '[runner]\nmax_skew = "36000d"\nworkers = 2\npage_budget = "1s"\nredis_timeout = "2s"\n'
-        'statement_timeout = "4s"\npostgres_connect_timeout = "2s"\n'
+        '[runner]\nmax_skew = "36000d"\ninterval = "1h"\nworkers = 2\npage_budget = "1s"\nredis_timeout = "1s"\n'
+        'statement_timeout = "1s"\npostgres_connect_timeout = "1s"\n'
     ]
     for number in range(boards):
         own = number % 4 == 1
+        every, zone = PERIODS[number % len(PERIODS)], ZONES[number % len(ZONES)]
         found.append(
             f'[board.b{number:02}]\nledger = "{"own" if own else "none"}"\nties = "shared"\nahead = 2\n'
             f'grace = "{"1h" if number % 3 else "0s"}"\nkeep_live = "{"1d" if number % 5 == 2 else "0s"}"\n'
-            f'rewards = "all.toml"\ncalendar = {{ every = "{PERIODS[number % len(PERIODS)]}", '
-            f'timezone = "{ZONES[number % len(ZONES)]}" }}\n'
+            f'rewards = "all.toml"\ncalendar = {{ every = "{every}", timezone = "{zone}" }}\n'
+            + ('reconcile = { every = "1d" }\n' if own else "")
         )
     return "\n".join(found)
 
@@ -74,10 +76,15 @@ def kills() -> list[Plan]:
 
 
 @pytest.mark.parametrize(
-    ("boards", "days"),
+    ("boards", "days", "crashing", "failing", "faults"),
     [
-        pytest.param(4, 40, id="a-month"),
-        pytest.param(50, 365, id="a-year", marks=[pytest.mark.slow, pytest.mark.timeout(7_200)]),
+        pytest.param(4, 22, 0.3, 0.2, ("refuse", "cut"), id="three-weeks"),
+        # A server that hangs takes a timeout's time, so it is the rarest.
+        pytest.param(
+            *(50, 365, 0.1, 0.05, (*("refuse", "cut") * 2, "hang")),
+            id="a-year",
+            marks=[pytest.mark.slow, pytest.mark.timeout(3_600)],
+        ),
     ],
 )
 def test_i5_i7_i8_every_season_once_in_order_on_its_bounds(
@@ -88,14 +95,18 @@ def test_i5_i7_i8_every_season_once_in_order_on_its_bounds(
     redis_url: str,
     boards: int,
     days: int,
+    crashing: float,
+    failing: float,
+    faults: Sequence[Mode],
 ) -> None:
-    """I5, I7, I8: two schedulers, random kills and outages of both servers; the clock jumps from bound to bound."""
+    """I5, I7, I8: two daemons, random kills and outages of both servers; the clock jumps from bound to bound."""
     (private_dir / "finale.toml").write_text(configuration(boards))
     (private_dir / "all.toml").write_text(TABLE)
     ends = STARTS + timedelta(days=days)
     chance = random.Random(2026)
     with ExitStack() as stack:
         ledger = stack.enter_context(Databases(shared_postgres).fresh(migrated_template))
+        begin(ledger, STARTS)
         proxies = {
             "redis": stack.enter_context(proxied(shared_redis.socket)),
             "postgres": stack.enter_context(proxied(shared_postgres.socket)),
@@ -105,37 +116,50 @@ def test_i5_i7_i8_every_season_once_in_order_on_its_bounds(
             f"redis://127.0.0.1:{proxies['redis'].port}",
             f"postgresql://finale@127.0.0.1:{proxies['postgres'].port}/{ledger.rpartition('@/')[2].partition('?')[0]}",
         )
+        settings = load(private_dir / "finale.toml", through)
+        undisturbed = environ(private_dir, redis_url, ledger)
+        direct = stack.enter_context(outside(load(private_dir / "finale.toml", undisturbed), undisturbed))
         harness = stack.enter_context(Harness.start())
-        client = stack.enter_context(redis.Redis.from_url(redis_url))
-        year = Year(private_dir, through, ledger, proxies, harness, chance, kills=kills())
-        names = list(load(private_dir / "finale.toml", through).boards)
-        year.begin(STARTS)
+        year = Year(
+            private_dir,
+            through,
+            direct,
+            proxies,
+            harness,
+            chance,
+            [stack.enter_context(scheduler(stack.enter_context(outside(settings, through)))) for _ in range(2)],
+            crashing,
+            failing,
+            faults,
+            kills(),
+        )
         now = STARTS
         while now < ends:
             year.round()
-            _play(year, client, now)
-            following = year.next_wake_up(names)
-            assert following is not None
-            now = max(following, now) + timedelta(seconds=chance.randint(0, 5))
-            year.set_clock(now)
+            _play(year, now)
+            now = year.following(now) + timedelta(seconds=chance.randint(0, 5))
+            set_clock(ledger, now)
         assert year.outages and year.crashes
-        _check(private_dir, ledger, names, through, ends)
+        _check(private_dir, ledger, list(settings.boards), through, ends)
 
 
-def _play(year: Year, client: redis.Redis, now: datetime) -> None:
+def _play(year: Year, now: datetime) -> None:
     """Let players score once in each season that is open and has not ended, with a ledger or without."""
-    with psycopg.connect(year.ledger_url, autocommit=True) as connection:
-        rows = connection.execute(
-            "select board, season, live_key, definition ->> 'ledger' from finale.season"
-            " where state = 'open' and ends_at > %s",
-            (now,),
-        ).fetchall()
+    rows = year.direct.database.run(
+        b"select board, season, live_key, definition ->> 'ledger' as ledger from finale.season"
+        b" where state = 'open' and ends_at > %(now)s",
+        {"now": now},
+    )
     matches = {}
-    for board, season, key, ledger in rows:
-        if ledger == "own" and (board, season) not in year.played:
-            matches[board] = season
-        elif ledger == "none" and not client.exists(key):
-            play(client, key, year.chance)
+    for row in rows:
+        name = (row["board"], row["season"])
+        if name in year.played:
+            continue
+        if row["ledger"] == "own":
+            matches[row["board"]] = row["season"]
+        else:
+            play(year.direct.redis, row["live_key"], year.chance)
+            year.played.add(name)
     if matches:
         year.play_matches(matches, now)
 
