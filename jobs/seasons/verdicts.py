@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: Under which name the result of a repair is kept, which later steps read, and the event by which the journal has it.
 REPAIR, REPAIRED = "repair", "repaired"
+#: Where a comparison that holds the season leaves what it counted, for whoever watches.
+DRIFT = "drift"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from shlex import quote
 from archive.seal import StandingFacts
 from jobs.checks import reconciling, repairing, reporting
 from jobs.checks.reporting import Report
-from jobs.seasons.verdicts import REPAIR, REPAIRED, Act, Done, Verdict
+from jobs.seasons.verdicts import DRIFT, REPAIR, REPAIRED, Act, Done, Verdict
 from jobs.steps.step import Acting, Work
 from leaderboard.board import Board
 from leaderboard.errors import SeasonHeldError
@@ -69,6 +69,7 @@ class Reconcile:
                     return _accepted(season, facts, counts, facts.accepted[difference])
                 case Decision.REPAIR:
                     return _repair(work, found, report)
+        journal.put_result(work.outside.database, season.key, DRIFT, counts.to_json(), work.lease.fence)
         raise _drifted(work, counts, report, verdict.why)
 
 

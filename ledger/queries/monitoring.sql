@@ -3,11 +3,12 @@ select s.board, s.season, s.state, s.starts_at, s.ends_at, s.closes_at, s.keep_u
        s.held_at, s.backfill, s.adopted,
        l.acquired_at as leased_at, l.expires_at > clock_timestamp() as leased,
        (snapshot.result -> 'facts' ->> 'rows')::bigint as rows,
-       (reconcile.result ->> 'drift')::bigint as drift
+       (coalesce(reconcile.result, drift.result) ->> 'drift')::bigint as drift
 from finale.season s
 left join finale.lease l using (season_id)
 left join finale.step_result snapshot on snapshot.season_id = s.season_id and snapshot.step = 'snapshot'
 left join finale.step_result reconcile on reconcile.season_id = s.season_id and reconcile.step = 'reconcile'
+left join finale.step_result drift on drift.season_id = s.season_id and drift.step = 'drift'
 where s.board = any(%(boards)s) and s.state not in ('cleaned', 'cancelled')
 order by s.board, s.starts_at;
 

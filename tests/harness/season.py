@@ -113,6 +113,7 @@ class World:
     redis_url: str
     ledger_url: str
     store: Store
+    more: Mapping[str, str] = field(default_factory=dict)  #: further variables of its commands
 
     @property
     def env(self) -> dict[str, str]:
@@ -126,6 +127,7 @@ class World:
             "FINALE_OPERATOR": "tester",
             "FINALE_DEBUG": "1",
             **self.store.environ,
+            **self.more,
         }
 
     def run(self, *argv: str, plan: Plan | None = None) -> Outcome:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,13 +16,15 @@ from jobs.embedded.postgres_server import PostgresServer
 from jobs.embedded.redis_server import RedisServer
 from leaderboard.states import Step
 from tests.harness.plan import Plan
+from tests.harness.run import Running
 from tests.harness.season import CONFIG, Prepared, Store, World
 from tests.jobs.kill.cases import Whole, undisturbed
 from tests.ledger.support import await_that
 from tests.support.proxy import Mode, Proxy, proxied
 from tests.support.s3 import S3Server, s3_server
+from tests.support.watching import get, metrics, port_of, webhook
 
-RUN = ("run", "--as", "scheduler")
+RUN = ("run", "--as", "scheduler", "--metrics", "0")
 SCHEDULED = CONFIG.replace(
     'lease = "5m"',
     'lease = "1s"\ninterval = "1s"\nredis_timeout = "1s"\nstore_timeout = "2s"\n'
@@ -100,23 +103,49 @@ def test_i8_c57_a_server_is_away_for_longer_than_the_lease(
     server: str,
     mode: Mode,
 ) -> None:
-    """I5, I8, C57: refused, hanging or cut off in the middle: the daemon lives on, and ends the season once."""
+    """I5, I8, C57: refused, hanging or cut off in the middle: the daemon lives on, says so, and ends it once."""
     call = next(one for one in whole.of(WHERE[server]) if one.kind == server and one.text != "connect")
-    with _proxied(season, s3, shared_redis, shared_postgres) as away:
+    with _proxied(season, s3, shared_redis, shared_postgres) as away, webhook() as (url, notes):
         plan = Plan(call, "pause", done=False)
-        with away.through.running(*RUN, plan=plan) as daemon:
+        with replace(away.through, more={"FINALE_NOTIFY_URL": url}).running(*RUN, plan=plan) as daemon:
             daemon.wait_until_paused()
+            port = port_of(_log(daemon))
+            await_that(lambda: get(port, "/readyz")[0] == 200)
+            assert metrics(port)["finale_up",] == 1
             away.proxies[server].set(mode)
             daemon.go_on()
             _wait_longer_than_the_lease(away.world)
-            await_that(lambda: b'"level": "error"' in os.pread(daemon._err.fileno(), 1 << 20, 0))  # it is told
+            await_that(lambda: '"level": "error"' in _log(daemon))
+            await_that(lambda: _says_so(server, port, notes), 60)
+            assert get(port, "/healthz")[0] == 200
             away.proxies[server].set("pass")
             await_that(lambda: _state(away.world) == "cleaned", 60)
+            await_that(lambda: get(port, "/readyz")[0] == 200, 60)
+            after = metrics(port)
+            assert after["finale_up",] == 1 and ("finale_season_attempts", "cup", "s1") not in after
+            assert {("finale_last_success_timestamp_seconds", "cup", str(step)) for step in Step} <= after.keys()
             os.kill(daemon.pid, signal.SIGTERM)
             outcome = daemon.finish()
             assert outcome.code == 0, outcome
         end = away.world.end_state().without_staging()
         assert not end.differs(whole.end.without_staging())
+        done = [note["step"] for note in notes if note["event"] == "season.done" and note["season"] == "cup/s1"]
+        assert len(done) == len(set(done)) and {"deliver", "clean"} <= set(done)
+        events = [note["event"] for note in notes if note["event"].startswith("ledger")]
+        assert events == (["ledger.away", "ledger.back"] if server == "postgres" else [])
+
+
+def _says_so(server: str, port: int, notes: list[dict[str, Any]]) -> bool:
+    """Return whether readiness, metrics and notifications all tell that this server is away."""
+    events = {note["event"] for note in notes}
+    if server == "postgres":
+        return get(port, "/readyz")[0] == 503 and metrics(port)["finale_up",] == 0 and "ledger.away" in events
+    ready = get(port, "/readyz")[0] == 200  # the ledger can be asked all the time
+    return ready and metrics(port).get(("finale_season_attempts", "cup", "s1"), 0) >= 1 and "season.failure" in events
+
+
+def _log(daemon: Running) -> str:
+    return os.pread(daemon._err.fileno(), 1 << 20, 0).decode(errors="replace")
 
 
 def _state(world: World) -> str:
