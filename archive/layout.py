@@ -20,6 +20,7 @@ _STAGED = re.compile(r"staging/([^/]+)/([^/]+)/([^/]+)/([^/]+)")
 _CORRECTION = re.compile(r"correction-(\d{4,9})")
 _SEAL = re.compile(rf"seals/([^/]+)/([^/]+)/(standings|grants|{_CORRECTION.pattern})\.json")
 _REPORT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\.(json|parquet)")
+_FACTS = re.compile(r"facts/board=([^/]+)/season=([^/]+)/([a-z][a-z_]{0,30}-[0-9a-f]{16}\.parquet)")
 _MOST_PARTS = 100_000
 
 
@@ -32,6 +33,15 @@ class PartPlace:
     number: int
     kind: Kind | None = None
     attempt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactsPlace:
+    """The path of a file of facts taken apart."""
+
+    board: str
+    season: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,12 @@ def parse_part(path: str) -> PartPlace | None:
     else:
         return None
     return place if place.number >= 0 and _named(board, season) else None
+
+
+def parse_facts(path: str) -> FactsPlace | None:
+    """Return what ``path`` names if it is a file of facts; None for anything else."""
+    match = _FACTS.fullmatch(path)
+    return FactsPlace(*match.groups()) if match and _named(match.group(1), match.group(2)) else None
 
 
 def parse_seal(path: str) -> SealPlace | None:

@@ -13,8 +13,9 @@ from config import segments
 from config.checks import check_boards
 from config.home import default_home
 from config.settings import File, Settings
+from config.texts import read_text
 from leaderboard.board import Board
-from leaderboard.errors import ConfigError
+from leaderboard.errors import ConfigError, InputError
 from leaderboard.faults import Place, describe, dotted, parse_toml, refuse
 from rewards.table import RewardTable, parse_table
 
@@ -53,25 +54,14 @@ def load(path: Path | None, environ: Mapping[str, str], *, optional: bool = Fals
 
 
 def _read_config(path: Path) -> str:
+    if not path.exists():
+        raise ConfigError(f"there is no configuration at {path}", hint='run "finale init" to write an example')
     try:
-        return _read(path)
-    except FileNotFoundError:
-        raise ConfigError(
-            f"there is no configuration at {path}", hint='run "finale init" to write an example'
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        hint = 'name another with --config or FINALE_CONFIG, or run "finale init" in an empty folder'
-        raise ConfigError(f"the configuration {path} cannot be read", detail=_reason(error), hint=hint) from None
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8-sig")
-
-
-def _reason(error: OSError | UnicodeDecodeError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start + 1} is no UTF-8"
-    return error.strerror or type(error).__name__
+        return read_text(path)
+    except InputError as error:
+        another = 'name another with --config or FINALE_CONFIG, or run "finale init" in an empty folder'
+        hint = f"{error.hint}; or {another}" if error.hint else another
+        raise ConfigError(f"the configuration {path} cannot be read", detail=error.detail, hint=hint) from None
 
 
 def _server_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -90,9 +80,9 @@ def _server_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
 
 def _secret(variable: str, path: Path) -> str:
     try:
-        value = _read(path).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{variable} = {path} cannot be read", detail=_reason(error)) from None
+        value = read_text(path).strip()
+    except InputError as error:
+        raise ConfigError(f"{variable} = {error.message}", detail=error.detail, hint=error.hint) from None
     if not value:
         raise ConfigError(f"{variable} = {path} is an empty file")
     return value
@@ -140,12 +130,11 @@ def _checked(boards: Mapping[str, Board], config: Path, *, cluster: bool) -> dic
 def _reward_table(rewards: str, board: str, config: Path) -> RewardTable:
     path = config.parent / rewards
     try:
-        text = _read(path)
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = _reason(error) if isinstance(error, OSError | UnicodeDecodeError) else str(error)
+        text = read_text(path)
+    except InputError as error:
         raise ConfigError(
             f"{config}: board.{board}.rewards = {rewards!r} cannot be read",
-            detail=f"{path}: {reason}",
-            hint="name a reward table by its path from the configuration file",
+            detail=f"{path}: {error.detail}",
+            hint=error.hint or "name a reward table by its path from the configuration file",
         ) from None
     return parse_table(text, str(path))

@@ -28,6 +28,14 @@ _TYPES = {
 }
 
 
+class FaultAt(ValueError):  # noqa: N818 - raised in validators, where pydantic makes the error of it
+    """A fault of the whole that stands at a place of its own: ``at``, from what is being validated on."""
+
+    def __init__(self, at: Place, said: str) -> None:
+        super().__init__(said)
+        self.at = at
+
+
 def parse_toml(text: str, origin: str) -> dict[str, Any]:
     """Return the TOML ``text`` as plain values; raise ConfigError with ``origin``, line and column otherwise."""
     try:
@@ -79,7 +87,7 @@ def nearest(word: str, known: list[str]) -> str:
 
 
 def _line(item: Mapping[str, Any], model: type[BaseModel], place: Placer, hidden: frozenset[str]) -> str:
-    at: Place = item["loc"]
+    at: Place = (*item["loc"], *getattr(item.get("ctx", {}).get("error"), "at", ()))
     kind: str = item["type"]
     if kind == "extra_forbidden":
         return f"{place(at)} is an unknown key{nearest(str(at[-1]), _known(model, at[:-1]))}"

@@ -7,13 +7,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from leaderboard.errors import ConfigError
-from leaderboard.faults import Placer, describe, dotted, parse_toml, refuse
+from leaderboard.faults import FaultAt, Placer, describe, dotted, parse_toml, refuse
 from leaderboard.fields import Strict
 from rewards.lines import placer
 from rewards.rule import LIMIT, Rule, fault_of_item
 from rewards.sources import Eligible, Exclusion, Leagues, Removed
 
 MOST_PREVIOUS = 8  #: different ranges of previous ranks, a bit each
+
+_NOT_SPLIT = {
+    "previous": "those who tie would be worth different amounts, and nothing could be pooled",
+    "position": "every place of a tie is judged by its position already: name it as rank",
+}
 
 __all__ = ["LIMIT", "RewardTable", "Rule", "parse_table"]
 
@@ -62,24 +67,33 @@ class RewardTable(Strict):
         names = [rule.name for rule in self.rule]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"each rule needs a name of its own; used more than once: {', '.join(map(repr, twice))}")
-        in_league = [rule.name for rule in self.rule if rule.league is not None]
+            said = f"each rule needs a name of its own; used more than once: {', '.join(map(repr, twice))}"
+            again = next(number for number, name in enumerate(names) if name in names[:number])
+            raise FaultAt(("rule", again, "name"), said)
+        in_league = [number for number, rule in enumerate(self.rule) if rule.league is not None]
         if in_league and self.leagues is None:
-            raise ValueError(f"rule {in_league[0]!r} names a league, but [leagues] does not say who is in which")
+            said = "names a league, but the table has no [leagues] that says who is in which; add it"
+            raise FaultAt(("rule", in_league[0], "league"), said)
         if len({rule.previous for rule in self.rule} - {None}) > MOST_PREVIOUS:
             raise ValueError(f"asks for more than {MOST_PREVIOUS} different ranges of previous ranks")
         if self.ties == "split":
             self._can_be_split(in_league)
         return self
 
-    def _can_be_split(self, in_league: list[str]) -> None:
+    def _can_be_split(self, in_league: list[int]) -> None:
         """What a tie is worth can be pooled only where the places alone decide, and all rules count the same places."""
-        for rule in self.rule:
-            for key in ("previous", "position"):
+        for number, rule in enumerate(self.rule):
+            for key, why in _NOT_SPLIT.items():
                 if getattr(rule, key) is not None:
-                    raise ValueError(f'with ties = "split" a rule has no {key}; rule {rule.name!r} has one')
-        if in_league and len(in_league) < len(self.rule):
-            raise ValueError('with ties = "split" either all rules name a league or none does')
+                    said = f'with ties = "split" a rule has no {key}, since {why}; take it out, or let ties be "share"'
+                    raise FaultAt(("rule", number, key), said)
+        without = [number for number in range(len(self.rule)) if number not in in_league]
+        if in_league and without:
+            said = (
+                'with ties = "split" either all rules name a league or none does, since what a tie is worth is pooled '
+                "on one ladder; give this rule a league too, or take it from the others"
+            )
+            raise FaultAt(("rule", without[0]), said)
 
     @property
     def uses_previous(self) -> bool:

@@ -18,6 +18,7 @@ from jobs.seasons.runner import leased
 from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.errors import InputError, WrongStateError
+from leaderboard.faults import describe
 from leaderboard.season import Season
 from leaderboard.states import State, reached
 from ledger import journal, pending, seasons
@@ -90,4 +91,5 @@ def _cut(season: Season, cuts: Sequence[float]) -> Board:
     try:
         return Board.model_validate({**board.definition(), "shards": shards})
     except ValidationError as error:
-        raise InputError(f"the cuts {', '.join(map(str, cuts))} cannot be: {error.errors()[0]['msg']}") from None
+        faults = "; ".join(describe(error, Board))
+        raise InputError(f"the cuts {', '.join(map(str, cuts))} cannot be: {faults}") from None

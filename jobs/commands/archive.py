@@ -221,12 +221,12 @@ def _verified(store: Store, one: Sealed) -> dict[str, Any]:
 def sweep(
     older_than: Annotated[str, typer.Option("--older-than", metavar="AGE", help="Like 7d or 36h.")] = "7d",
     unsealed: Annotated[
-        bool, typer.Option("--unsealed", help="Also the newest attempt of seasons that are not sealed.")
+        bool, typer.Option("--unsealed", help="Also the newest attempt of a season since its last seal.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove the staged parts of attempts that died long ago; nothing that is sealed is ever touched.
+    """Remove what attempts that died long ago have staged, and facts that no seal names; what is sealed stays.
 
     Example: finale archive sweep --older-than 14d --dry-run
     """
@@ -238,25 +238,25 @@ def sweep(
         output.print_json([_swept(one, dry_run) for one in found])
         return
     if not found:
-        output.out.print("nothing is staged")
+        output.out.print("nothing was left behind")
         return
     done = {True: "to be removed" if dry_run else "removed", False: "kept"}
     output.print_table(
-        ("board", "season", "attempt", "parts", "bytes", "newest (UTC)", "", "why"),
+        ("board", "season", "attempt or facts", "files", "bytes", "newest (UTC)", "", "why"),
         [
             (
-                one.staged.board,
-                one.staged.season,
-                one.staged.attempt,
-                len(one.staged.parts),
-                f"{one.staged.size:,}",
-                output.utc(one.staged.modified),
+                one.left.board,
+                one.left.season,
+                one.left.attempt or one.left.facts,
+                len(one.left.objects),
+                f"{one.left.size:,}",
+                output.utc(one.left.modified),
                 done[one.removed],
                 one.reason,
             )
             for one in found
         ],
-        numbers=("parts", "bytes"),
+        numbers=("files", "bytes"),
     )
 
 
@@ -270,14 +270,15 @@ def _age(text: str) -> timedelta:
 
 
 def _swept(one: Verdict, dry_run: bool) -> dict[str, Any]:
-    staged = one.staged
+    left = one.left
     return {
-        "board": staged.board,
-        "season": staged.season,
-        "attempt": staged.attempt,
-        "parts": len(staged.parts),
-        "bytes": staged.size,
-        "modified": staged.modified,
+        "board": left.board,
+        "season": left.season,
+        "attempt": left.attempt,
+        "facts": left.facts,
+        "files": len(left.objects),
+        "bytes": left.size,
+        "modified": left.modified,
         "verdict": "remove" if one.removed else "keep",
         "removed": one.removed and not dry_run,
         "reason": one.reason,

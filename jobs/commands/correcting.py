@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from config.texts import unreadable
 from jobs import output
 from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, player_id, who_acts, wired
 from leaderboard.errors import InputError
@@ -97,16 +98,11 @@ def _request(
 ) -> Request:
     from jobs.payout.correcting import late_voids
     from jobs.payout.correction_basis import Request
-    from rewards.table import parse_table
+    from jobs.payout.previews import read_table
 
     binary = season.board.member == "binary"
     players = [player for value in exclude for player in _players(value, binary)]
-    parsed = None
-    if table is not None:
-        try:
-            parsed = parse_table(table.read_text("utf-8-sig"), str(table))
-        except UnicodeDecodeError:
-            raise InputError(f"{table} is no UTF-8 text") from None
+    parsed = None if table is None else read_table(table)
     changed = late_voids(outside, season) if voided else None
     folder = table.parent if table is not None else Path()
     return Request(because, who, tuple(dict.fromkeys(players)), parsed, folder, changed)
@@ -126,8 +122,9 @@ def _players(value: str, binary: bool) -> list[bytes]:
                 if "player_id" not in (reader.fieldnames or ()):
                     raise InputError(f"{path}: the header lacks player_id")
                 lines = [(reader.line_num, row["player_id"] or "") for row in reader]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read", detail=str(error)) from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason, remedy = (str(error), "") if isinstance(error, csv.Error) else unreadable(path, error)
+        raise InputError(f"{path} cannot be read", detail=reason, hint=remedy) from None
     found = [player_id(text, f"{path}, line {number}:", binary=binary) for number, text in lines if text]
     if not found:
         raise InputError(f"{path} names no player")

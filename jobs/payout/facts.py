@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from archive.facts import encode_facts
 from archive.fetch import read_parts_checked
 from archive.sealed_grants import FactFile
+from config.texts import unreadable
 from jobs.payout.sealed import committed
 from jobs.wiring import Outside
 from leaderboard.errors import ConfigError, InputError
@@ -196,10 +197,9 @@ def _file(
             if block:
                 yield block
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-        raise InputError(
-            f"{path} cannot be read", detail=reason, hint="the path in a reward table is from that table's own folder"
-        ) from None
+        reason, remedy = (str(error), "") if isinstance(error, csv.Error) else unreadable(path, error)
+        hint = remedy or "the path in a reward table is from that table's own folder"
+        raise InputError(f"{path} cannot be read", detail=reason, hint=hint) from None
 
 
 def _id(text: str, path: Path, line: int, *, binary: bool) -> bytes:

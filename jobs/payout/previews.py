@@ -18,6 +18,7 @@ from archive.layout import report_path
 from archive.objects import ObjectDiffersError, settle
 from archive.parts import standings_schema
 from archive.sealed_grants import GrantFacts
+from config.texts import read_text
 from jobs.payout import rewarding
 from jobs.payout.facts import Collected, collect, previous_season
 from jobs.payout.rewarding import Standings
@@ -45,11 +46,7 @@ class Chosen:
 
 def read_table(path: Path) -> RewardTable:
     """Return the reward table in a file. Raises InputError if it cannot be read, ConfigError if it is none."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read", detail=getattr(error, "strerror", None) or str(error)) from None
-    return parse_table(text, str(path))
+    return parse_table(read_text(path), str(path))
 
 
 def choose(outside: Outside, season: Season, path: Path | None) -> Chosen:

@@ -116,6 +116,6 @@ def check_spending(table: RewardTable, totals: Totals, approved: Approval | None
     raise SeasonHeldError(
         f"{season.name}: {HELD} {reason}",
         detail=f"{totals.rows:,} grants with hash {digest}; {detail}",
-        hint=f"see them with: finale rewards preview {name}; then: finale rewards approve {name} {digest[:16]} "
-        '--because "…" (or preview another table with --table FILE, and approve that)',
+        hint=f"see first who would be paid what: finale rewards preview {name} (or another table, with --table FILE); "
+        f'then approve it by the hash that it ends with: finale rewards approve {name} HASH --because "…"',
     )

@@ -14,7 +14,7 @@ from archive.layout import staging_dir
 from archive.parts import Part, PartWriter, standings_schema
 from archive.publish import publish
 from archive.seal import Chain, KeyFacts, Seal, StandingFacts, build
-from archive.sealed_grants import GrantFacts
+from archive.sealed_grants import FactFile, GrantFacts
 from archive.store import Store
 from leaderboard.board import Board
 from leaderboard.codec import codec_for
@@ -60,10 +60,10 @@ class Draft:
         for part, data in self.files:
             store.put_new(f"{folder}/{part.name}", data)
 
-    def publish(self, store: Store) -> Seal:
+    def publish(self, store: Store, **fields: Any) -> Seal:
         """Stage, seal, publish."""
         self.stage(store)
-        seal = self.seal()
+        seal = self.seal(**fields)
         store.put_new(seal.path, build(seal))
         publish(store, seal)
         return seal
@@ -116,7 +116,9 @@ def packed_draft(season: str = "s20261204", rows: int = 10, name: str = "daily",
     return draft(of, when, standings(of, when, members, scores), **fields)
 
 
-def with_grants(store: Store, season: Draft, standings_seal: str) -> Seal:
+def with_grants(
+    store: Store, season: Draft, standings_seal: str, outside: tuple[FactFile, ...] = (), **fields: Any
+) -> Seal:
     """Publish grants of 10 gems to every player of ``season``; return their seal."""
     table = season.table
     rows = table.num_rows
@@ -134,6 +136,6 @@ def with_grants(store: Store, season: Draft, standings_seal: str) -> Seal:
     writer = PartWriter(grants.schema, 3)
     files = [made for batch in grants.to_batches() for made in writer.add(batch)] + writer.finish()
     parts = tuple(part for part, _ in files)
-    facts = GrantFacts("f2-1", rows, parts, standings_seal, {"version": 1}, {"gems": 10 * rows})
+    facts = GrantFacts("f2-1", rows, parts, standings_seal, {"version": 1}, {"gems": 10 * rows}, facts=outside)
     made = replace(season, files=files, facts=facts)  # type: ignore[arg-type]  # the same steps, of grants
-    return made.publish(store)
+    return made.publish(store, **fields)

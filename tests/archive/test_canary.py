@@ -89,7 +89,7 @@ def test_what_a_killed_check_leaves_is_swept_by_age(tmp_path: Path, script: str)
     with pytest.raises(Killed):
         check_conditional_put(dead, "daily")
     (left,) = verdicts(store, timedelta(days=7), LATER)
-    assert (left.staged.board, left.removed) == ("daily", True)
+    assert (left.left.board, left.removed) == ("daily", True)
 
 
 def test_a_bucket_that_knows_no_condition_is_refused() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
@@ -130,6 +131,8 @@ def test_manual_approval_waits_and_pays_what_was_previewed(world: World) -> None
     played(world, 'approval = "manual"')
     held = finale("close", "cup", "s1").refused(22, "the grants wait for an approval", "finale rewards approve cup s1")
     assert "season release" not in held.err
+    hint = held.err[held.err.index("hint:") :]
+    assert hint.index("finale rewards preview cup s1") < hint.index("finale rewards approve cup s1 HASH")
     assert granted(world) == {} and world.files("staging") == []
     digest = finale("rewards", "preview", "cup", "s1", "--json").ok().json["hash"]
     finale("rewards", "approve", "cup", "s1", digest[:12], "--because", "fine").refused(4, "--as")
@@ -281,6 +284,17 @@ def test_check_finds_what_is_doubtful(world: World) -> None:
     played(world)
     assert finale("rewards", "check", "--board", "cup", "--json").ok().json == {"ok": True, "findings": []}
     finale("rewards", "check").refused(4, "--board")
+
+
+def test_check_tells_what_to_do_about_a_file_that_it_cannot_read(tmp_path: Path) -> None:
+    """A folder lists the tables in it, UTF-16 says how to save it; with and without a byte order mark."""
+    table = tmp_path / "goals.toml"
+    table.write_text(f"version = 1\n{RULES}", encoding="utf-16")
+    finale("rewards", "check", str(table)).refused(4, "it is UTF-16", "hint: save it as UTF-8")
+    finale("rewards", "check", str(tmp_path)).refused(4, "it is a folder", "hint: name a file in it: goals.toml")
+    table.write_text(f"version = 1\n{RULES}", encoding="utf-16-le")
+    finale("rewards", "check", str(table)).refused(4, "null bytes", "hint: save it as UTF-8")
+    finale("rewards", "check", str(tmp_path / "none.toml")).refused(4, "No such file")
 
 
 @pytest.mark.parametrize(

@@ -114,3 +114,30 @@ def test_checks_of_a_played_season_go_over_every_shard(world: World, shards: str
     after = finale("reconcile", "cup", "one", "--json")
     assert after.json["drift"] == (4 if live == "report" else 0)
     assert sum(world.redis.zcard(key) for key in keys) == (COUNT if live == "repair" else COUNT + 1)
+
+
+@pytest.mark.parametrize("shards", [PLAYERS, BANDS])
+def test_a_row_in_a_wrong_shard_is_told_and_put_right(world: World, shards: str) -> None:
+    """Alone it counts as the player's; beside her own row it holds the season, and a repair leaves only her own."""
+    play(world, shards, "repair = 0", over=True)
+    finale("close", "cup", "one", "--until", "freeze").ok()
+    keys = [f"{KEY}:{shard}" for shard in range(8)]
+    alone, twice = (world.redis.zrange(keys[at], 0, 0)[0].decode() for at in (3, 4))
+    score = world.redis.zscore(keys[3], alone)
+    world.redis.zrem(keys[3], alone)
+    world.redis.zadd(keys[6], {alone: score})
+    assert finale("reconcile", "cup", "one", "--json").ok().json["drift"] == 0
+    assert finale("rank", "cup", alone, "--json").ok().json["points"] == score
+    world.redis.zadd(keys[5], {twice: 155})
+    held = finale("close", "cup", "one").refused(22, "in more than one shard", keys[4], keys[5])
+    assert "finale reconcile BOARD SEASON --repair" in held.err
+    asked = finale("reconcile", "cup", "one", "--json").refused(18, "differ")
+    assert [one["player_id"] for one in asked.json["players"]] == [twice]
+    finale("reconcile", "cup", "one", "--repair", "--player", alone, "--player", twice, "--as", "ana").ok()
+    assert [[key for key in keys if world.redis.zscore(key, one) is not None] for one in (alone, twice)] == [
+        [keys[3]],
+        [keys[4]],
+    ]
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one", "--until", "seal").ok()
+    assert finale("archive", "verify", "cup", "one").ok()

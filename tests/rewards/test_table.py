@@ -131,7 +131,35 @@ def test_tells_every_fault_with_the_line_of_its_rule():
 
 def test_rule_names_differ():
     """Two rules of one name would give one grant id to two grants."""
-    assert "used more than once: 'top ten'" in refused(GOALS.replace("took part", "top ten"))
+    message = refused(GOALS.replace("took part", "top ten"))
+    assert "rule 3 ('top ten'), line 16, name: " in message
+    assert "used more than once: 'top ten'" in message
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ('previous = "1-100"', ["rule 2 ('kept'), line 10, previous: ", "has no previous", "take it out", '"share"']),
+        ('position = "1-100"', ["rule 2 ('kept'), line 10, position: ", "has no position", "name it as rank"]),
+        ('league = "gold"', ["rule 1 ('top'), line 4: ", "all rules name a league or none", "give this rule a league"]),
+    ],
+)
+def test_what_cannot_be_split_is_refused_with_line_reason_and_remedy(more, words):
+    """``ties = "split"`` pools places, so a rule that asks for more than a place on its ladder has no share."""
+    place = "" if more.startswith("position") else 'rank = "1-100"\n'
+    head = 'version = 1\nties = "split"\nleagues = { file = "leagues.csv" }'
+    first = 'name = "top"\nrank = "1"\ngrant = { gems = 5 }'
+    rules = f'{first}\n[[rule]]\nname = "kept"\n{more}\n{place}grant = {{ gems = 1 }}'
+    message = refused(table(rules, head))
+    assert all(word in message for word in words), message
+    assert "Value error" not in message
+
+
+def test_a_league_that_nobody_is_known_to_be_in_is_refused():
+    """A rule for a league needs ``[leagues]``; the line is the rule's."""
+    message = refused(table('name = "a"\nrank = "1"\nleague = "gold"\ngrant = { gems = 1 }'))
+    assert "rule 1 ('a'), line 5, league: " in message
+    assert "add it" in message
 
 
 def test_broken_toml_names_line_and_column():
