@@ -40,8 +40,8 @@ def check_once(
     raise DoublePlayerError(
         f"{len(twice) if len(twice) < _NAMED else f'{_NAMED} or more'} players stand in more than one shard",
         detail=told,
-        hint="remove each from the shard that is wrong (finale reconcile BOARD SEASON --repair does, where the ledger is "
-        "Finale's own), then release the season with --again",
+        hint="remove each from the shard that is wrong (finale reconcile BOARD SEASON --repair does so where the "
+        "ledger is Finale's own), then release the season with --again",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -76,13 +76,13 @@ def sealed_file(store: Store, seal: Seal, part: Part) -> Any:
     return open_part(f"{seal.place}/{part.name}", part, fetch_part(store, seal.place, part))
 
 
-def read_parts_checked(store: Store, seal: Seal) -> Iterator[Any]:
-    """Yield every row of a seal as Arrow record batches in order, a part in memory at a time.
+def read_parts_checked(store: Store, seal: Seal, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Yield every row of a seal, of these ``columns`` or all, as Arrow record batches in order, a part in memory.
 
     Raises ArchiveMismatchError at the first part that is missing, differs, or has other rows than sealed.
     """
     for part in seal.facts.parts:
-        yield from sealed_file(store, seal, part).iter_batches()
+        yield from sealed_file(store, seal, part).iter_batches(columns=list(columns) if columns else None)
 
 
 def place_faults(store: Store, seal: Seal) -> list[str]:

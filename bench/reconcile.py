@@ -1,10 +1,11 @@
 """How fast a season is compared with its ledger, and in how much memory, against what else one could do.
 
-    python -m bench.reconcile --players 10000000 --rounds 3
+    python -m bench.reconcile --players 10000000 --data /tmp/ten --rounds 0      # the data alone, kept
+    python -m bench.reconcile --players 10000000 --data /tmp/ten --drift 0 --only floor,finale
 
-One run, one embedded PostgreSQL, the same data: totals in the ledger, standings as sealed parts in a folder. Without
-drift, and with a share of the players changed. Contestants, each in a process of its own, in turn; seconds of
-processors are that process's own, without the server's:
+One embedded PostgreSQL, the same data: totals in the ledger, standings as sealed parts in a folder. Without drift, and
+with a share of the players changed. Contestants, each in a process of its own, in turn; seconds of processors are that
+process's own, without the server's:
 
     floor     the bare totals query drained by COPY, nothing decoded: what the server can send
     finale    the parts read, verified and decoded, the totals as Arrow, one join, every difference
@@ -20,10 +21,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from statistics import median
 
+from bench.folders import data_folder
 from bench.reconcilers import CONTESTANTS, Prepared, prepare
 from config.settings import Settings
 from jobs.wiring import outside
@@ -32,24 +33,24 @@ NAMES = tuple(CONTESTANTS)
 
 
 def main() -> None:
-    """Prepare the data, run the rounds, and print medians with their spread."""
+    """Prepare the data, unless they are kept from before, run the rounds, and print medians with their spread."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--players", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--drift", default="0,0.001", help="shares of players that differ, with commas between")
     parser.add_argument("--only", default=",".join(NAMES), help="contestants, with commas between")
+    parser.add_argument("--data", type=Path, help="a folder in which the data are kept for the next call")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     found = {}
-    for share in map(float, given.drift.split(",")):
-        with tempfile.TemporaryDirectory(prefix="finale-bench-") as name:
-            folder = Path(name)
-            folder.chmod(0o755)
-            home = folder / "home"
-            with outside(Settings(home=home), {**os.environ, "FINALE_HOME": str(home)}) as wired:
+    with data_folder(given.data) as folder:
+        home = folder / "home"
+        with outside(Settings(home=home), {**os.environ, "FINALE_HOME": str(home)}) as wired:
+            for share in map(float, given.drift.split(",")):
                 made = prepare(wired.database, folder, given.players, share)
                 rounds = [{one: _run(one, made) for one in given.only.split(",")} for _ in range(given.rounds)]
-        found[str(share)] = rounds
+                if rounds:
+                    found[str(share)] = rounds
     print(json.dumps({"players": given.players, "rounds": found}, indent=2) if given.json else _table(given, found))
 
 

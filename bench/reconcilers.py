@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import resource
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ import pyarrow as pa
 from archive.fetch import fetch_part, open_part
 from archive.parts import Part, PartWriter, standings_schema
 from archive.store import open_store
+from bench.contestants import most_memory
 from leaderboard.codec import to_microseconds
 from ledger import totals
 from ledger.database import Database, conninfo
@@ -38,6 +39,7 @@ class Prepared:
 
     url: str
     folder: str
+    table: str  #: the standings as reladiff reads them
     parts: list[dict[str, Any]]
     drift: int
 
@@ -46,49 +48,71 @@ class Prepared:
 
 
 def prepare(database: Database, folder: Path, players: int, share: float) -> Prepared:
-    """Fill the ledger, write the standings as parts, and the same standings as a table for reladiff."""
+    """Fill the ledger, write the standings as parts, and the same standings as a table for reladiff.
+
+    What ``folder`` has of an earlier call is taken as it is; raises SystemExit if that was of other players.
+    """
     step = round(1 / share) if share else players + 1
+    table = f"public.standing_{step}"
+    mine = folder / f"differs-{share}"
+    known = mine / "parts.json"
+    if not known.exists():
+        _fill(database, players, table, step)
+        shutil.rmtree(mine, ignore_errors=True)
+        mine.mkdir()
+        known.write_text(json.dumps(_parts(mine, players, step)))
+    if (there := totals.summed(database, KEY).players) != players:
+        raise SystemExit(f"{folder} has data of {there:,} players")
+    return Prepared(database.url, str(mine), table, json.loads(known.read_text()), players // step)
+
+
+def _fill(database: Database, players: int, table: str, step: int) -> None:
+    if not totals.summed(database, KEY).players:
+        database.run(
+            b"insert into finale.player_total (season_id, player_id, points, reached_at, matches, version)"
+            b" select %(key)s, ('p' || lpad(n::text, 9, '0'))::bytea, (n::bigint * 7919) %% 100000,"
+            b" %(start)s::timestamptz + make_interval(mins => ((n::bigint * 104729) %% 40000)::int), 1, 1"
+            b" from generate_series(0, %(players)s - 1) n",
+            {"key": KEY, "start": START, "players": players},
+        )
+        database.run(b"vacuum analyze finale.player_total")
+    database.run(f"drop table if exists {table}".encode())
     database.run(
-        b"insert into finale.player_total (season_id, player_id, points, reached_at, matches, version)"
-        b" select %(key)s, ('p' || lpad(n::text, 9, '0'))::bytea, (n::bigint * 7919) %% 100000,"
-        b" %(start)s::timestamptz + make_interval(mins => ((n::bigint * 104729) %% 40000)::int), 1, 1"
-        b" from generate_series(0, %(players)s - 1) n",
-        {"key": KEY, "start": START, "players": players},
-    )
-    database.run(
-        b"create table public.standing as select player_id,"
-        b" points + (substr(convert_from(player_id, 'UTF8'), 2)::bigint %% %(step)s = %(step)s - 1)::int as points,"
-        b" reached_at from finale.player_total",
+        f"create table {table} as select player_id,"
+        " points + (substr(convert_from(player_id, 'UTF8'), 2)::bigint %% %(step)s = %(step)s - 1)::int as points,"
+        " reached_at from finale.player_total".encode(),
         {"step": step},
     )
-    database.run(b"alter table public.standing add primary key (player_id)")
-    database.run(b"vacuum analyze finale.player_total")
-    database.run(b"vacuum analyze public.standing")
-    store = open_store((folder / "store").as_uri(), {})
+    database.run(f"alter table {table} add primary key (player_id)".encode())
+    database.run(f"vacuum analyze {table}".encode())
+
+
+def _parts(folder: Path, players: int, step: int) -> list[dict[str, Any]]:
     (folder / "store").mkdir()
+    store = open_store((folder / "store").as_uri(), {})
     writer = PartWriter(standings_schema())
     parts = []
+    shuffled = np.random.default_rng(2026).permutation(players)  # a board is in no order of the ids
     for start in range(0, players, _BATCH):
-        for part, data in writer.add(_standings(np.arange(start, min(start + _BATCH, players)), step)):
+        for part, data in writer.add(_standings(shuffled[start : start + _BATCH], start, step)):
             store.put_new(f"staging/b/s/one/{part.name}", data)
             parts.append(part.to_json())
     for part, data in writer.finish():
         store.put_new(f"staging/b/s/one/{part.name}", data)
         parts.append(part.to_json())
-    return Prepared(database.url, str(folder), parts, players // step)
+    return parts
 
 
-def _standings(numbers: Any, step: int) -> pa.RecordBatch:
-    """Return rows in no order of the ids, as those of a board are not."""
-    shuffled = np.random.default_rng(int(numbers[0])).permutation(numbers)
-    points = (shuffled * 7919) % 100_000 + (shuffled % step == step - 1)
-    minutes = (shuffled * 104_729) % 40_000
+def _standings(numbers: Any, start: int, step: int) -> pa.RecordBatch:
+    points = (numbers * 7919) % 100_000 + (numbers % step == step - 1)
+    minutes = (numbers * 104_729) % 40_000
     times = to_microseconds(START) + minutes * 60_000_000
+    positions = pa.array(np.arange(start + 1, start + 1 + numbers.size))
     return pa.record_batch(
         [
-            pa.array(shuffled + 1),
-            pa.array(shuffled + 1),
-            pa.array([f"p{number:09d}" for number in shuffled.tolist()]),
+            positions,
+            positions,
+            pa.array([f"p{number:09d}" for number in numbers.tolist()]),
             pa.array(points),
             pa.array(times).cast(pa.timestamp("us", tz="UTC")),
             pa.array(points.astype(np.float64) * 2**24),
@@ -169,7 +193,7 @@ def reladiff(made: Prepared) -> int:
         connection.execute("drop view if exists public.of_ledger, public.of_redis")
         for view, table in (
             ("of_ledger", f"finale.player_total where season_id = {KEY}"),
-            ("of_redis", "public.standing"),
+            ("of_redis", made.table),
         ):
             connection.execute(
                 f"create view public.{view} as select convert_from(player_id, 'UTF8') as player_id, points, reached_at"
@@ -191,8 +215,7 @@ def main() -> None:
     begun, worked = time.perf_counter(), time.process_time()
     drift = CONTESTANTS[sys.argv[1]](made)
     seconds, processor = time.perf_counter() - begun, time.process_time() - worked
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"seconds": seconds, "processor": processor, "memory": memory, "drift": drift}))
+    print(json.dumps({"seconds": seconds, "processor": processor, "memory": most_memory(), "drift": drift}))
 
 
 if __name__ == "__main__":

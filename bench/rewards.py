@@ -1,8 +1,9 @@
 """How fast grants are computed and written, against reading the columns, bare COPY, and the usual pandas way.
 
-    python -m bench.rewards --players 10000000 --rounds 3
+    python -m bench.rewards --players 10000000 --data /tmp/ten --rounds 0      # the data alone, kept
+    python -m bench.rewards --players 10000000 --data /tmp/ten --rounds 3 --only read,compute
 
-One run, the same data: ids ``player_`` and nine digits, shuffled, three tiers and participation for all. Every
+The same data: ids ``player_`` and nine digits, shuffled, three tiers and participation for all. Every
 contestant runs in a process of its own, in turn, round after round; ratios are taken within a round. ``read`` decodes
 the columns that computing needs and does nothing with them. ``copy`` sends rows that were encoded before into a table
 with the primary key of the grants; ``grant`` reads the sealed grants, encodes them, and loads, verifies, indexes and
@@ -16,7 +17,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -30,9 +30,11 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
+from psycopg import sql
 
 from archive.parts import PartWriter, standings_schema
 from bench.contestants import most_memory
+from bench.folders import data_folder
 from jobs.embedded import servers
 from jobs.embedded.home import EmbeddedHome
 from leaderboard.board import Board, Calendar
@@ -70,28 +72,38 @@ _NEEDED = ["position", "rank", "player_id", "points"]
 
 
 def main() -> None:
-    """Make the standings, run the rounds, and print medians with their spread."""
+    """Make the standings, unless they are kept from before, run the rounds, and print medians with their spread."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--players", type=int, default=300_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default=",".join(CONTESTANTS), help="contestants, with commas between")
+    parser.add_argument("--data", type=Path, help="a folder in which the data are kept for the next call")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="finale-bench-") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
+    with data_folder(given.data) as folder:
         _make(folder, given.players)
         with servers.session(EmbeddedHome.from_environ({**os.environ, "FINALE_HOME": str(folder / "home")})) as found:
             migrate(found.postgres_url)
-            rounds = [
-                {who: _run(who, folder, found.postgres_url, number) for who in CONTESTANTS}
-                for number in range(given.rounds)
-            ]
+            rounds = []
+            for _ in range(given.rounds):
+                rounds.append({who: _run(who, folder, found.postgres_url) for who in given.only.split(",")})
+                _forget(found.postgres_url)
+    if not rounds:
+        return
     told = {"players": given.players, "rounds": rounds}
     print(json.dumps(told, indent=2) if given.json else _shown(told))
 
 
 def _make(folder: Path, players: int) -> None:
-    """Write the standings, the grants that follow from them, and these as COPY takes them."""
+    """Write the standings, the grants that follow from them, these as COPY takes them, and last what they add up to.
+
+    What ``folder`` has of an earlier call is taken as it is; raises SystemExit if that was of other players.
+    """
+    done = folder / "expected.json"
+    if done.exists():
+        if (there := json.loads(done.read_text())["players"]) != players:
+            raise SystemExit(f"{folder} has data of {there:,} players")
+        return
     chance = np.random.default_rng(2026)
     numbers = chance.permutation(players)
     scores = np.sort(chance.integers(0, players * 4, players))[::-1]
@@ -112,14 +124,16 @@ def _make(folder: Path, players: int) -> None:
     for part, data in [*parts, *writer.finish()]:
         (folder / f"standings-{part.name}").write_bytes(data)
     writer = PartWriter(compute.GRANTS_SCHEMA)
+    totals = Totals()
     with (folder / "grants.copy").open("wb") as copied:
         parts = []
-        for batch in _computed(folder, Totals()):
+        for batch in _computed(folder, totals):
             parts += writer.add(batch)
             for piece in copying.rows(batch, 1):
                 copied.write(piece)
         for part, data in [*parts, *writer.finish()]:
             (folder / f"grants-{part.name}").write_bytes(data)
+    done.write_text(json.dumps({"players": players, "rows": totals.rows, "items": totals.items}))
 
 
 def _batches(folder: Path, kind: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -136,11 +150,10 @@ def _computed(folder: Path, totals: Totals) -> Iterator[pa.RecordBatch]:
 
 @dataclass(frozen=True)
 class Run:
-    """What a contestant is given: the folder of the data, PostgreSQL's URL, the number of the round."""
+    """What a contestant is given: the folder of the data and PostgreSQL's URL."""
 
     folder: Path
     url: str
-    number: int
 
 
 def _read(run: Run) -> int:
@@ -175,15 +188,14 @@ def _pandas(run: Run) -> int:
 
 
 def _copy(run: Run) -> int:
-    name = f"bare_{run.number}"
     with psycopg.connect(run.url) as connection, connection.cursor() as cursor:
         cursor.execute(
-            f"create table {name} (season_id int not null, grant_id uuid not null, player_id bytea not null,"
+            "create table public.bare (season_id int not null, grant_id uuid not null, player_id bytea not null,"
             ' rule text collate "C" not null, item text collate "C" not null, amount bigint not null,'
             " position bigint not null, rank bigint not null, primary key (season_id, grant_id))"
         )
         with (
-            cursor.copy(f"copy {name} from stdin (format binary)") as copy,
+            cursor.copy("copy public.bare from stdin (format binary)") as copy,
             (run.folder / "grants.copy").open("rb") as file,
         ):
             copy.write(copying.HEADER)
@@ -194,10 +206,11 @@ def _copy(run: Run) -> int:
 
 
 def _grant(run: Run) -> int:
-    starts = datetime(2000 + run.number, 1, 1, tzinfo=UTC)
-    bounds = Bounds(starts, starts + timedelta(days=30), f"s{2000 + run.number}")
     board = Board(name="goals", ties="shared", calendar=Calendar(every="year"))
     with Database(run.url, statement_timeout=3_600) as database:
+        year = 2000 + len(seasons.of_board(database, "goals"))
+        starts = datetime(year, 1, 1, tzinfo=UTC)
+        bounds = Bounds(starts, starts + timedelta(days=30), f"s{year}")
         seasons.create(database, board, bounds, database.now(), who="bench")
         season = seasons.find(database, "goals", bounds.id)
         lease = leases.acquire(database, season.key, season.name, "bench", timedelta(hours=2))
@@ -215,23 +228,29 @@ CONTESTANTS: dict[str, Callable[[Run], int]] = {
 }
 
 
-def _run(who: str, folder: Path, url: str, number: int) -> dict[str, float]:
+def _forget(url: str) -> None:
+    """Drop what a round has written."""
+    with psycopg.connect(url) as connection:
+        connection.execute("drop table if exists public.bare")
+        written = connection.execute(
+            "select inhrelid::regclass::text from pg_inherits where inhparent = %s::regclass", ["finale.grants"]
+        )
+        for (name,) in written.fetchall():
+            connection.execute(sql.SQL("drop table {}").format(sql.SQL(name)))
+
+
+def _run(who: str, folder: Path, url: str) -> dict[str, float]:
     """Return what one contestant tells of one run, in a process of its own."""
-    words = [sys.executable, "-m", "bench.rewards", "--contestant", who, str(folder), url, str(number)]
+    words = [sys.executable, "-m", "bench.rewards", "--contestant", who, str(folder), url]
     said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
     found: dict[str, float] = json.loads(said)
     return found
 
 
-def contestant(who: str, folder: Path, url: str, number: int) -> None:
+def contestant(who: str, folder: Path, url: str) -> None:
     """Run one contestant here and print rows, seconds and memory as JSON."""
-    if who == "grant" and not (folder / "expected.json").exists():
-        totals = Totals()
-        for batch in _batches(folder, "grants"):
-            totals.add(batch)
-        (folder / "expected.json").write_text(json.dumps({"rows": totals.rows, "items": totals.items}))
     began = time.monotonic()
-    rows = CONTESTANTS[who](Run(folder, url, number))
+    rows = CONTESTANTS[who](Run(folder, url))
     seconds = time.monotonic() - began
     print(json.dumps({"rows": rows, "seconds": seconds, "memory": most_memory()}))
 
@@ -246,7 +265,8 @@ def _shown(told: dict[str, Any]) -> str:
         memory = max(one[who]["memory"] for one in rounds) / 2**20
         lines.append(f"{who:10} {_spread(seconds):>24} {speed:16.2f} {memory:12.0f}")
     lines.append("")
-    for mine, other in (("compute", "read"), ("compute", "pandas"), ("grant", "copy")):
+    pairs = (("compute", "read"), ("compute", "pandas"), ("grant", "copy"))
+    for mine, other in [pair for pair in pairs if rounds[0].keys() >= set(pair)]:
         lines.append(f"{mine} / {other}: {_spread([one[mine]['seconds'] / one[other]['seconds'] for one in rounds])}")
     return "\n".join(lines)
 
@@ -257,6 +277,6 @@ def _spread(values: list[float]) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--contestant"]:
-        contestant(sys.argv[2], Path(sys.argv[3]), sys.argv[4], int(sys.argv[5]))
+        contestant(sys.argv[2], Path(sys.argv[3]), sys.argv[4])
     else:
         main()

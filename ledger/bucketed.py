@@ -17,10 +17,12 @@ import pyarrow as pa
 from leaderboard.codec import from_microseconds
 from ledger.stream import Stream
 
-_BUCKET = "(get_byte(sha256(player_id), 0) << 8) | get_byte(sha256(player_id), 1)"
+_MEMORY = "64MB"  #: what 65,536 groups take, so that the server does not spill them
+_BUCKET = "('x' || encode(substr(sha256(player_id), 1, 2), 'hex'))::bit(16)::int4"
+#: The settings stand in subqueries, so that they are read once and not for every row.
 _FLOORED = (
-    "timestamptz_send(date_bin(current_setting('finale.unit')::interval, reached_at,"
-    " current_setting('finale.epoch')::timestamptz))"
+    "timestamptz_send(date_bin((select current_setting('finale.unit')::interval), reached_at,"
+    " (select current_setting('finale.epoch')::timestamptz)))"
 )
 
 
@@ -41,11 +43,11 @@ class Bucketed:
         time = f" || {_FLOORED}" if self.unit else ""
         checked = f"sha256(player_id || int8send(points){time})"
         statement = (
-            f"select ({_BUCKET})::int4 as bucket, count(*)::int8 as players, sum(points)::text as points,"  # noqa: S608 - own words, and the relation that was given
+            f"select {_BUCKET} as bucket, count(*)::int8 as players, sum(points)::text as points,"  # noqa: S608 - own words, and the relation that was given
             f" sum(('x' || encode(substr({checked}, 1, 8), 'hex'))::bit(64)::int8)::text as checksum"
             f" from ({self.relation}) as rows group by 1"
         )
-        with self.stream.rows(statement, self._settings()) as reader:
+        with self.stream.rows(statement, self._settings(), work_mem=_MEMORY) as reader:
             return reader.read_all()
 
     def rows(self, buckets: Sequence[int]) -> AbstractContextManager[Iterator[pa.RecordBatch]]:

@@ -30,10 +30,18 @@ class Caller:
 
     def __call__(self, call: Callable[[], T]) -> T:
         """Return what ``call`` returns, or raise what it raises; FellSilentError if it takes too long."""
+        return self.answer(self.begin(call))
+
+    def begin(self, call: Callable[[], T]) -> Future[T]:
+        """Have ``call`` made, after those before it, and return what ``answer`` takes, without waiting for it."""
         if self.silent:
             raise FellSilentError("an earlier call was not answered")
         answer: Future[T] = Future()
         self._work.put((answer, call))
+        return answer
+
+    def answer(self, answer: Future[T]) -> T:
+        """Wait for a call that was begun; otherwise as calling."""
         try:
             return answer.result(self._seconds)
         except TimeoutError:

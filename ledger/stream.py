@@ -37,15 +37,20 @@ class Stream:
     _call: Caller
 
     @contextmanager
-    def rows(self, statement: str, settings: Mapping[str, str]) -> Iterator[pa.RecordBatchReader]:
+    def rows(
+        self, statement: str, settings: Mapping[str, str], *, work_mem: str = ""
+    ) -> Iterator[pa.RecordBatchReader]:
         """Yield what ``statement`` returns; it reads ``settings`` with ``current_setting('finale.<name>')``.
 
         The driver streams by COPY only what has no bound parameters, so values go in through settings of the
-        transaction, and never into the text. Raises UnavailableError, AccessError, or what ``refusal`` makes of it.
+        transaction, and never into the text. ``work_mem``, if given, is what the server may sort and group in from
+        here on, such as ``64MB``. Raises UnavailableError, AccessError, or what ``refusal`` makes of it.
         """
+        named = {f"finale.{name}": value for name, value in settings.items()}
+        named |= {"work_mem": work_mem} if work_mem else {}
         with ExitStack() as stack:
             with _translated(self.url):
-                cursor, batches = self._call(lambda: self._execute(statement, settings))
+                cursor, batches = self._call(lambda: self._execute(statement, named))
             stack.callback(_close, self._call, cursor)
             yield pa.RecordBatchReader.from_batches(batches.schema, _read(self.url, batches, self._call))
 
@@ -53,7 +58,7 @@ class Stream:
         cursor = self._connection.cursor()
         try:
             for name, value in settings.items():
-                cursor.execute("select set_config($1, $2, true)", (f"finale.{name}", value))
+                cursor.execute("select set_config($1, $2, true)", (name, value))
                 cursor.fetchall()
             cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
             cursor.execute(statement)
@@ -104,9 +109,12 @@ def _close(call: Caller, what: Any) -> None:
 
 
 def _read(url: str, batches: AdbcRecordBatchReader, call: Caller) -> Iterator[pa.RecordBatch]:
+    """Yield the batches; the next one is received while whoever reads works on this."""
     with _translated(url):
         rows = iter(batches)
-        while (batch := call(lambda: next(rows, None))) is not None:
+        ahead = call.begin(lambda: next(rows, None))
+        while (batch := call.answer(ahead)) is not None:
+            ahead = call.begin(lambda: next(rows, None))
             yield batch
 
 

@@ -12,12 +12,6 @@ from ledger import stream
 from ledger.bucketed import Bucketed
 from ledger.database import Database
 
-#: The totals of one season, whose number is the setting ``finale.season_key``.
-QUERY = (
-    "select player_id, points, reached_at from finale.player_total "
-    "where season_id = current_setting('finale.season_key')::int"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Sum:
@@ -25,6 +19,15 @@ class Sum:
 
     players: int
     points: int
+
+
+def _totals(key: int) -> str:
+    """Return the query of one season's totals.
+
+    The number stands in the text, as that of a partition does: a setting would be read again for every row, and a
+    subquery would keep from the planner which season it is.
+    """
+    return f"select player_id, points, reached_at from finale.player_total where season_id = {key:d}"  # noqa: S608 - a number of ours
 
 
 def summed(database: Database, key: int) -> Sum:
@@ -41,8 +44,7 @@ def reader(url: str, key: int, silent_for: float | None = None) -> Iterator[pa.R
     One statement, so one state of the ledger. Opening it and reading from it raise UnavailableError when the server
     goes away or is silent for so many seconds, AccessError when it refuses.
     """
-    settings = {"season_key": str(key)}
-    with stream.opened(url, silent_for=silent_for) as opened, opened.rows(QUERY, settings) as batches:
+    with stream.opened(url, silent_for=silent_for) as opened, opened.rows(_totals(key), {}) as batches:
         yield batches
 
 
@@ -50,4 +52,4 @@ def reader(url: str, key: int, silent_for: float | None = None) -> Iterator[pa.R
 def in_buckets(url: str, key: int, unit: tuple[int, int] | None, silent_for: float | None = None) -> Iterator[Bucketed]:
     """Yield the season's totals to be asked for by buckets of players; otherwise as ``reader``."""
     with stream.opened(url, silent_for=silent_for) as opened:
-        yield Bucketed(opened, QUERY, {"season_key": str(key)}, unit)
+        yield Bucketed(opened, _totals(key), {}, unit)

@@ -21,7 +21,8 @@ _ROWS = 50_000
 _SIDE = pa.schema([("player_id", pa.binary()), ("points", pa.int64()), ("reached_at", pa.int64())])
 
 # A row is looked for, not a NULL: `is distinct from` tells a missing row from a missing value. Times are compared at
-# the codec's unit, floored from the season's start as the score has them.
+# the codec's unit, floored from the season's start as the score has them. The join builds its table of what stands on
+# the right: the standings, which are there at once. The totals are looked up as their server sends them.
 _DRIFT = """
 create temp table drift as
 select coalesce(s.player_id, l.player_id) as player_id,
@@ -33,13 +34,13 @@ select coalesce(s.player_id, l.player_id) as player_id,
        end as class,
        s.points as redis_points, l.points as ledger_points,
        s.reached_at as redis_reached_at, l.reached_at as ledger_reached_at
-from (select *, true as here from standings) s
-full outer join (
+from (
     select player_id, points, true as here,
            -- Division rounds towards nought here, so what lies before the start is moved by a unit less one.
            $epoch + (reached_at - $epoch - (reached_at < $epoch)::bigint * ($unit - 1)) // $unit * $unit as reached_at
     from totals
-) l on s.player_id = l.player_id
+) l
+full outer join (select *, true as here from standings) s on s.player_id = l.player_id
 where s.here is null or l.here is null or s.points is distinct from l.points
    or ($compare_times and s.reached_at is distinct from l.reached_at)
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from rewards.ids import GrantIds, line_key
 from rewards.plan import Plan
 from rewards.split import Paid
 
+_THREADS = 2  # which hash ids; hashing, taking and joining release the interpreter's lock
 _SLICE = 65_536  # rows taken at a time, so that memory stays flat however large the batches are
 
 
@@ -42,12 +45,20 @@ def grants(batches: Iterable[pa.RecordBatch], plan: Plan, board: str, season: st
     standings, whoever has moved up.
     """
     cells = _Cells.of(plan, board, season)
-    with GrantIds(cells.keys) as ids:
-        for batch in batches:
-            for start in range(0, batch.num_rows, _SLICE):
-                granted = _granted(batch.slice(start, _SLICE), plan, cells, ids)
-                if granted.num_rows:
-                    yield granted
+    slices = (batch.slice(start, _SLICE) for batch in batches for start in range(0, batch.num_rows, _SLICE))
+    with GrantIds(cells.keys) as ids, ThreadPoolExecutor(_THREADS, thread_name_prefix="finale-grants") as pool:
+        under_way: deque[Future[pa.RecordBatch]] = deque()
+        for each in slices:
+            under_way.append(pool.submit(_granted, each, plan, cells, ids))
+            if len(under_way) > 2 * _THREADS:
+                yield from _if_any(under_way.popleft().result())
+        while under_way:
+            yield from _if_any(under_way.popleft().result())
+
+
+def _if_any(granted: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if granted.num_rows:
+        yield granted
 
 
 @dataclass(frozen=True, slots=True)

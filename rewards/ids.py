@@ -40,7 +40,7 @@ class GrantIds:
         import duckdb
 
         self._keys = pa.array(keys, pa.binary())
-        self._connection = duckdb.connect()
+        self._connection = duckdb.connect(config={"threads": 1})
 
     def __enter__(self) -> Self:
         return self
@@ -61,7 +61,8 @@ class GrantIds:
 
     def _hashed(self, messages: pa.Table) -> list[Any]:
         """Return SHA-256 of each message in hexadecimal, in order, in arrays."""
-        found = self._connection.from_arrow(messages).project("sha256(message) as digest").to_arrow_table()
+        with self._connection.cursor() as cursor:  # of its own, since several threads may ask at once
+            found = cursor.from_arrow(messages).project("sha256(message) as digest").to_arrow_table()
         chunks: list[Any] = found["digest"].chunks
         return chunks
 

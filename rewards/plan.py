@@ -16,6 +16,9 @@ from rewards.rule import EVERY_LEAGUE, Rule
 from rewards.split import Paid, pooled
 from rewards.table import RewardTable
 
+#: The columns of standings that planning and granting read, whatever the table asks for.
+COLUMNS = ("position", "rank", "player_id", "points")
+
 
 @dataclass(frozen=True, slots=True)
 class Stretch:

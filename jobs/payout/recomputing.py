@@ -19,7 +19,7 @@ from leaderboard.board import Board
 from rewards.compute import grants
 from rewards.corrections import difference
 from rewards.facts import Facts
-from rewards.plan import plan
+from rewards.plan import COLUMNS, plan
 from rewards.table import RewardTable
 
 
@@ -48,10 +48,10 @@ def basis_of(store: Store, seal: Seal) -> Basis:
 
 
 def standings_of(store: Store, seal: Seal, changed: pa.Table | None) -> Iterator[pa.RecordBatch]:
-    """Yield the sealed standings in board order, with changed points where there are any."""
-    rows = read_parts_checked(store, seal)
+    """Yield what grants need of the sealed standings in board order, with changed points where there are any."""
     if changed is None:
-        return rows
+        return read_parts_checked(store, seal, COLUMNS)
+    rows = read_parts_checked(store, seal)
     return adjusted(rows, changed, Board.model_validate(dict(seal.board)), seal.bounds)
 
 

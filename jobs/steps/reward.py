@@ -27,6 +27,7 @@ from ledger import seals
 from ledger.grants import Loaded
 from ledger.seals import SealRow
 from rewards.compute import grants_schema
+from rewards.plan import COLUMNS
 from rewards.table import RewardTable
 
 _TABLE_CHANGED = "; by the reward table as it was when the season closed, the configured one has changed since"
@@ -150,7 +151,7 @@ def _standings(work: Acting, seal: Seal) -> rewarding.Standings:
 
     def read() -> Iterator[Any]:
         nonlocal done
-        for batch in read_parts_checked(work.outside.store, seal):
+        for batch in read_parts_checked(work.outside.store, seal, COLUMNS):
             yield batch
             done += batch.num_rows
             work.progress(done, 2 * seal.facts.rows)

@@ -157,9 +157,9 @@ def test_players_come_from_files(closed: World) -> None:
     [
         ((), 4, "say what is to be put right"),
         (("--exclude", "nobody"), 5, "none of the players to exclude is on the board"),
-        (("--exclude", "missing.csv"), 11, "missing.csv"),
+        (("--exclude", "missing.csv"), 4, "missing.csv cannot be read"),
         (("--voided",), 23, "was voided after its freeze"),
-        (("--table", "missing.toml"), 11, "missing.toml"),
+        (("--table", "missing.toml"), 4, "missing.toml cannot be read"),
     ],
 )
 def test_what_cannot_be_corrected_is_told(closed: World, words: tuple[str, ...], code: int, said: str) -> None:
