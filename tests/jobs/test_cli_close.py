@@ -126,7 +126,7 @@ def test_a_dry_run_of_clean_is_the_verdict_of_clean(ended: World) -> None:
     assert finale("clean", "cup", "spring", "--dry-run").ok().out == "nothing to do\n"
 
 
-def test_keep_live_is_respected_and_then_the_key_goes(ended: World) -> None:
+def test_c81_keep_live_is_respected_and_then_the_key_goes(ended: World) -> None:
     """C81: before keep_until neither clean nor tick touches the key; once it has passed, tick removes it."""
     finale("close", "cup", "spring").ok()
     finale("tick").ok()

@@ -189,6 +189,39 @@ def test_wrong_sql_of_a_ledger_is_cured_by_correcting_it(world: World) -> None:
     assert finale("reconcile", "cup", "one", "--json").ok().json["equal"] == 2
 
 
+@pytest.mark.parametrize("compare", ["rows", pytest.param("buckets", marks=pytest.mark.slow)])
+def test_a_ledger_that_is_gone_or_too_slow_in_the_middle_pays_nobody(world: World, compare: str) -> None:
+    """I4: gone amid its rows is exit code 10 and tried again; too slow is a hold; each next try starts clean."""
+    sql = (
+        "select who as player_id, n + case when trouble = 'gone' and who = 'zed' then"
+        " pg_terminate_backend(pg_backend_pid())::int else 0 end as points, null::timestamptz as reached_at"
+        " from game, state, lateral (select case when trouble = 'slow' then pg_sleep(5) end) as s"
+    )
+    world.configure(
+        f'[runner]\nstatement_timeout = "1s"\n[board.cup]\nties = "shared"\ncalendar = {{ seasons = [{OVER}] }}\n'
+        f'ledger = {{ sql = "{sql}" }}\nreconcile = {{ compare = "{compare}" }}\n'
+    )
+    world.sql("create table game (who text, n bigint)")
+    world.sql("insert into game values ('ann', 5), ('bob', 7), ('zed', 9)")
+    world.sql("create table state as select 'gone' as trouble")
+    world.redis.zadd(KEY, {"ann": 5, "bob": 7, "zed": 9})
+
+    def nothing_came_of_it() -> None:
+        assert world.files("seals") == [] and world.sql("select count(*) from finale.grants") == [(0,)]
+        left = "select count(*) from pg_stat_activity where query like %s and state <> 'idle'"
+        assert world.sql(left, "%trouble = 'gone'%") == [(0,)]
+
+    finale("close", "cup", "one", "--as", "ana").refused(10, "PostgreSQL at")
+    nothing_came_of_it()
+    world.sql("update state set trouble = 'slow'")
+    finale("close", "cup", "one").refused(22, "did not finish within 1 seconds", "statement_timeout")
+    nothing_came_of_it()
+    world.sql("update state set trouble = 'none'")
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+    assert finale("reconcile", "cup", "one", "--json").ok().json["equal"] == 3
+
+
 @pytest.mark.parametrize(("aggregate", "order"), [("sum", "high"), ("best", "low"), ("last", "low")])
 def test_deep_repair_mends_totals_before_the_freeze(world: World, aggregate: str, order: str) -> None:
     """Of a season that is played: totals are what the results make again, Redis follows, and the journal has it."""

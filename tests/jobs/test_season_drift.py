@@ -158,6 +158,26 @@ def test_i4_beyond_the_bound_no_way_round_pays(cup: World) -> None:
     unpaid(cup)
 
 
+def test_i4_no_command_of_payout_or_cleaning_goes_round_a_hold(cup: World) -> None:
+    """I4: neither a preview that is approved, nor a correction, a retry, a clean or an adoption of the key pays."""
+    drift(cup)
+    finale("close", "cup", "one").refused(22, "differ in 4 players")
+    digest = finale("rewards", "preview", "cup", "one", "--json").ok().json["hash"]
+    named = ("--because", "x", "--as", "ana")
+    for words in (
+        ("rewards", "approve", "cup", "one", digest, *named),
+        ("rewards", "correct", "cup", "one", "--exclude", NAMES[0], *named),
+        ("rewards", "retry", "cup", "one", "--as", "ana"),
+        ("season", "retry", "cup", "one", "--as", "ana"),
+        ("clean", "cup", "one", "--now", "--as", "ana"),
+        ("clean", "cup", "one", "--again", "--as", "ana"),
+        ("archive", "adopt", KEY, "--board", "cup", "--season", "one", "--as", "ana"),
+        ("tick",),
+    ):
+        assert finale(*words).code != 1, words
+        unpaid(cup)
+
+
 def test_i4_what_was_mended_closes_after_a_plain_release(cup: World) -> None:
     """A season held at its comparison takes its snapshot again: what was put right in Redis counts, without --again."""
     drift(cup)

@@ -38,7 +38,7 @@ def test_i6_second_import_adds_nothing(database: Database) -> None:
     assert count(database, "match_result") == 10
 
 
-def test_i6_repeats_and_conflicts_within_a_batch(database: Database) -> None:
+def test_c64_i6_repeats_and_conflicts_within_a_batch(database: Database) -> None:
     """C64: of equal keys in one batch the first is taken; equal ones repeat it, others are in conflict with it."""
     found = take(
         database,
