@@ -6,7 +6,11 @@ import configparser
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +149,28 @@ def test_the_units_are_whole() -> None:
     for name in UNITS[:2]:
         for key in ("SuccessExitStatus", "RestartPreventExitStatus"):
             assert {int(code) for line in lines(name, key) for code in line.split()} <= codes
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd's own checker is not on this machine")
+def test_systemd_finds_nothing_in_the_units(tmp_path: Path) -> None:
+    """systemd-analyze verify has nothing to say of the units, with a program in place of Finale's that is there."""
+    for name in UNITS:
+        (tmp_path / name).write_text((DEPLOY / name).read_text("utf-8").replace("/opt/finale/bin/finale", "/bin/true"))
+    asked = ["systemd-analyze", "verify", *(str(tmp_path / name) for name in UNITS)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_image_is_built_from_what_it_needs() -> None:
+    """Everything that the build copies from is in the repository, and nothing that it needs is left out of it."""
+    ignored = {line for line in (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").splitlines() if line[0] != "#"}
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], project["project"]["readme"], "requirements.lock", "pyproject.toml"}
+    assert not ignored & needed and all((REPOSITORY / name).exists() for name in needed)
+    locked = (REPOSITORY / "requirements.lock").read_text("utf-8")
+    for name in project["build-system"]["requires"]:
+        assert re.search(rf"^{name}==", locked, re.MULTILINE), "built without isolation, so it must be installed"
 
 
 def _all(kind: type[FinaleError]) -> set[type[FinaleError]]:
