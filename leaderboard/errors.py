@@ -8,7 +8,7 @@ from typing import ClassVar
 class FinaleError(Exception):
     """An error with a message, an optional detail and a hint that names the remedy.
 
-    ``exit_code`` is what the command line ends with; docs/operations.md lists them all.
+    ``exit_code`` is what the command line ends with; docs/runbook.md lists them all.
     """
 
     exit_code: ClassVar[int] = 1

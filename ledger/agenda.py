@@ -18,7 +18,7 @@ from ledger.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A season that takes results on Finale's ledger, if its board has that."""
+    """A season of a board on Finale's ledger that takes results."""
 
     row: DictRow
     board: Board
@@ -52,6 +52,7 @@ def look(
     pairs = [(name, season) for name, ids in wanted.items() for season in ids]
     values = {
         "boards": list(boards),
+        "own": [name for name, board in boards.items() if board.ledger == "own"],
         "wanted_boards": [name for name, _ in pairs],
         "wanted": [season for _, season in pairs],
     }

@@ -28,7 +28,7 @@ def boards_wanting(outside: Outside, now: datetime) -> list[str]:
     found, written = set[str](), list[Season]()
     for name, one in looked.items():
         try:
-            played = [(each, each.season()) for each in one.played if boards[name].ledger == "own"]
+            played = [(each, each.season()) for each in one.played]
         except ValueError:
             found.add(name)
             continue

@@ -1,6 +1,6 @@
 -- name: look
 -- All that a tick decides by, of every board: a row for each season that has not ended, or one without a season.
--- The definition is told only of seasons that take results, whose board in Redis is kept up to the ledger.
+-- The definition is told only of the seasons of boards in %(own)s that take results: Redis is kept up to the ledger.
 with owing as (
     select season_id from finale.delivery where delivered_at is null
     union all
@@ -9,31 +9,33 @@ with owing as (
         select from finale.delivery d
         where d.season_id = c.season_id and d.correction = substring(c.kind from 12)::int
     )
-), one as (
-    select b.name,
-           (select max(ends_at) from finale.season where board = b.name and not backfill and not adopted) as last_end,
-           exists (
-               select from unnest(%(wanted_boards)s::text[], %(wanted)s::text[]) w (board, season)
-               where w.board = b.name
-                 and not exists (select from finale.season h where h.board = w.board and h.season = w.season)
-           ) as lacks,
-           exists (
-               select from owing join finale.season o using (season_id)
-               where o.board = b.name and o.state in ('delivered', 'cleaned')
-           ) as owes
-    from unnest(%(boards)s::text[]) b (name)
+), owes as (
+    select distinct board from owing join finale.season using (season_id) where state in ('delivered', 'cleaned')
+), lacks as (
+    select distinct w.board
+    from unnest(%(wanted_boards)s::text[], %(wanted)s::text[]) w (board, season)
+    left join finale.season h on h.board = w.board and h.season = w.season
+    where h.season_id is null
+), ends as (
+    select board, max(ends_at) as last_end from finale.season
+    where board = any(%(boards)s::text[]) and not backfill and not adopted
+    group by board
 )
-select one.*, s.season_id, s.season, s.state, s.starts_at, s.ends_at, s.closes_at, s.keep_until, s.retry_at, s.backfill,
+select one.name, ends.last_end, lacks.board is not null as lacks, owes.board is not null as owes,
+       s.season_id, s.season, s.state, s.starts_at, s.ends_at, s.closes_at, s.keep_until, s.retry_at, s.backfill,
        s.adopted, s.live_key, s.fixed_at, s.frozen_at, s.sealed_at, s.hold_reason, s.hold_detail, s.hold_hint, s.held_at,
        s.attempts, s.last_error, played.*
-from one
+from unnest(%(boards)s::text[]) one (name)
+left join ends on ends.board = one.name
+left join lacks on lacks.board = one.name
+left join owes on owes.board = one.name
 left join finale.season s on s.board = one.name and s.state not in ('cleaned', 'cancelled')
 left join lateral (
     select s.definition,
            exists (select from finale.pending p where p.season_id = s.season_id) as pending,
            exists (select from finale.bucket_mark m where m.season_id = s.season_id) as written,
            (select checked_at from finale.live_check c where c.season_id = s.season_id) as checked_at
-    where s.state in ('open', 'closing') and s.frozen_at is null
+    where s.state in ('open', 'closing') and s.frozen_at is null and s.board = any(%(own)s::text[])
 ) played on true
 order by one.name, s.ends_at, s.season_id;
 

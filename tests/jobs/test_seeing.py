@@ -10,10 +10,9 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-import yaml
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -22,7 +21,7 @@ from opentelemetry.trace import StatusCode
 
 from jobs.scheduler.health import Health, served
 from jobs.scheduler.metrics import METRICS
-from jobs.scheduler.notify import Note, Notifier, notifier
+from jobs.scheduler.notify import Kind, Note, Notifier, notifier
 from jobs.scheduler.telling import Telling
 from jobs.scheduler.tick import tick
 from leaderboard.errors import ConfigError, UnavailableError
@@ -204,30 +203,13 @@ def test_a_webhook_that_cannot_be_is_refused_without_its_url(environ: dict[str, 
     assert "secret" not in caught.value.message
 
 
-def expressions() -> list[str]:
-    rules = yaml.safe_load((MONITORING / "alerts.yml").read_text())
-    found = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
-    dashboard = json.loads((MONITORING / "dashboard.json").read_text())
-    found += [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    return [*found, *(variable["query"] for variable in dashboard["templating"]["list"])]
-
-
-def test_rules_and_dashboard_load_and_name_only_metrics_that_exist() -> None:
-    """Every metric named in docs/monitoring is one that Finale has, and every one that it has is shown there."""
-    named = {name for text in expressions() for name in re.findall(r"finale_\w+", text)}
-    assert named == METRICS.keys() | OWN
-    rules = yaml.safe_load((MONITORING / "alerts.yml").read_text())
-    for rule in rules["groups"][0]["rules"]:
-        assert {"alert", "expr", "labels", "annotations"} <= rule.keys()
-        assert rule["expr"].count("(") == rule["expr"].count(")")
-    panels = json.loads((MONITORING / "dashboard.json").read_text())["panels"]
-    assert len({panel["id"] for panel in panels}) == len(panels)
-
-
 def test_every_metric_and_event_is_in_the_docs() -> None:
-    """docs/operations.md names each metric, and each event that the code logs."""
-    text = (MONITORING.parent / "operations.md").read_text()
+    """docs/monitoring.md names each metric and notification, docs/operations.md each event that the code logs."""
+    text = (MONITORING.parent / "monitoring.md").read_text()
     assert not [name for name in {*METRICS, *OWN} if name.removesuffix("_total") not in text]
+    notes = {f"{'ledger' if kind in ('away', 'back') else 'season'}.{kind}" for kind in get_args(Kind)}
+    assert not [event for event in notes if f"`{event}`" not in text]
+    text = (MONITORING.parent / "operations.md").read_text()
     root = MONITORING.parents[1] / "jobs"
     code = "".join(path.read_text() for path in (root / "scheduler/logged.py", root / "commands" / "running.py"))
     events = set(re.findall(r'\.(?:info|warning|error)\(\s*"([a-z_.]+)"', code))

@@ -23,11 +23,12 @@ class Heard(Watching):
     def __init__(self) -> None:
         super().__init__(quiet=True, logs=False)
         self.changed = threading.Condition()
-        self.rounds = self.failures = 0
+        self.rounds = self.boards = 0
         self.moved = False
 
     def ticked(self, found: list[Ticked]) -> None:
         with self.changed:
+            self.boards += 1
             self.moved |= any(one.steps or one.created for one in found)
             self.changed.notify_all()
 
@@ -39,7 +40,6 @@ class Heard(Watching):
     def round_failed(self, error: FinaleError) -> None:
         with self.changed:
             self.rounds += 1
-            self.failures += 1
             self.changed.notify_all()
 
     def paused(self, told: str) -> None: ...
@@ -71,6 +71,16 @@ class Scheduler:
         self.look()
         self.land()
         return self.heard.moved
+
+    def suffer(self) -> None:
+        """Let it look, and work on a board, if there is one; others may be under way still."""
+        before = self.heard.boards
+        self.look()
+        ends = time.monotonic() + LONGEST
+        with self.heard.changed:
+            while self.daemon.in_flight and self.heard.boards == before:
+                self.heard.changed.wait(0.02)
+                assert time.monotonic() < ends, "a board hangs"
 
     def land(self) -> None:
         """Wait until no board is worked on."""

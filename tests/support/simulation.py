@@ -123,8 +123,7 @@ class Year:
         for one in self.daemons:
             one.daemon.wake()
         for one in self.daemons:
-            one.look()
-            one.land()
+            one.suffer()
         proxy.set("pass")
 
 
