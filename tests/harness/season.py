@@ -113,7 +113,7 @@ class World:
     redis_url: str
     ledger_url: str
     store: Store
-    more: Mapping[str, str] = field(default_factory=dict)  #: further variables of its commands
+    more: Mapping[str, str] = field(default_factory=dict, kw_only=True)  #: further variables of its commands
 
     @property
     def env(self) -> dict[str, str]:
