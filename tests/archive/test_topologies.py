@@ -96,6 +96,7 @@ class TestUsers:
 
 
 class TestSentinel:
+    @pytest.mark.slow
     def test_i3_a_failover_in_the_middle_ends_the_try_and_the_next_reads_the_new_primary(
         self, server_factory: ServerFactory, store: Store
     ) -> None:

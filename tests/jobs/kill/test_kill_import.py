@@ -58,7 +58,7 @@ def test_an_import_makes_redis_ledger_and_recount_equal(season: Prepared, file: 
 
 def test_i8_killed_anywhere_the_next_import_mends_it(whole: Whole) -> None:
     """I6, I8: killed before or after a call, run again: each result counts once, nothing is missing in Redis."""
-    run_again(whole, sampled(whole.calls, KILLS, 4, "import"))
+    run_again(whole, sampled(whole.calls, KILLS, 2, "import"))
 
 
 def test_i8_failing_anywhere_the_next_import_mends_it(whole: Whole) -> None:

@@ -57,12 +57,12 @@ def test_an_undisturbed_prune_ends_where_it_should(pruning: Whole) -> None:
 
 def test_i8_a_void_killed_anywhere(voiding: Whole) -> None:
     """I6, I8: killed before or after a call, voided again: once, and the live board follows."""
-    run_again(voiding, sampled(voiding.calls, KILLS, 5, "void"))
+    run_again(voiding, sampled(voiding.calls, KILLS, 3, "void"))
 
 
 def test_i8_a_void_failing_anywhere(voiding: Whole) -> None:
     """I6, I8: a call fails or times out, done or not."""
-    run_again(voiding, sampled(voiding.calls, SOME[1:], 3, "void"))
+    run_again(voiding, sampled(voiding.calls, SOME[1:], 2, "void"))
 
 
 def test_i8_a_void_killed_once_it_is_committed(voiding: Whole) -> None:
@@ -73,7 +73,7 @@ def test_i8_a_void_killed_once_it_is_committed(voiding: Whole) -> None:
 
 def test_i8_a_prune_killed_where_it_writes(pruning: Whole) -> None:
     """I6, I8: killed after seal, part, a batch of removals or the last commit: sealed once, and nothing left over."""
-    run_again(pruning, sampled(_writes(pruning), KILLS[1:], 5, "prune"))
+    run_again(pruning, sampled(_writes(pruning), KILLS[1:], 3, "prune"))
 
 
 def test_i8_a_prune_failing_anywhere(pruning: Whole) -> None:
