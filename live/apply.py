@@ -8,13 +8,14 @@ write that arrives after a take-over, after a failover or after the season was c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite
 from uuid import uuid4
 
 from redis import Redis
+from redis.client import NEVER_DECODE
 
 from leaderboard.errors import InputError
 from leaderboard.keys import helper_key
@@ -22,6 +23,8 @@ from leaderboard.marks import Mark
 from live.errors import FencedError, LostWritesError, RolledBackError, UnclaimedError
 from live.scripts import run, send
 from live.translate import translated
+
+_PIPELINED = 500  # keys that are asked for at once
 
 
 def claim(client: Redis, live_key: str, bucket: int | Sequence[int], fence: int | Sequence[int]) -> list[Mark]:
@@ -46,6 +49,21 @@ def written(client: Redis, live_key: str, buckets: Sequence[int]) -> list[Mark]:
     with translated(client, {key: "hash"}):
         found = send(client, "HMGET", key, *(f"{kind}{bucket}" for bucket in buckets for kind in "nt"))
     return _marks(found)
+
+
+def written_to_all(client: Redis, wanted: Mapping[str, Sequence[int]]) -> dict[str, list[Mark] | None]:
+    """Return the same of the buckets wanted of each of many live keys, asked at once; None where one cannot be told."""
+    found: dict[str, list[Mark] | None] = {}
+    keys = iter(wanted)
+    while chunk := list(islice(keys, _PIPELINED)):
+        with translated(client, {}), client.pipeline(transaction=False) as pipeline:
+            for key in chunk:
+                fields = (f"{kind}{bucket}" for bucket in wanted[key] for kind in "nt")
+                pipeline.execute_command("HMGET", helper_key(key, "applied"), *fields, **{NEVER_DECODE: True})  # type: ignore[no-untyped-call]  # has no annotations
+            replies = pipeline.execute(raise_on_error=False)
+        for key, reply in zip(chunk, replies, strict=True):
+            found[key] = None if isinstance(reply, Exception) else _marks(reply)
+    return found
 
 
 def _marks(replied: Sequence[bytes | None]) -> list[Mark]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from jobs import identity
 from jobs.boards.spreading import Spread
 from jobs.wiring import Outside
-from leaderboard.errors import FinaleError, UnavailableError, WrongStateError
+from leaderboard.errors import FinaleError, WrongStateError
 from leaderboard.marks import Mark, has_lost
 from leaderboard.season import Season
 from ledger import pending, seasons
@@ -175,35 +175,39 @@ def _as_cut_now(outside: Outside, season: Season) -> Season:
 
 def buckets_behind(outside: Outside, season: Season) -> list[int]:
     """Return the buckets of which a server seems to have lost writes; whoever claims them finds out."""
+    recorded = pending.marks(outside.database, season.key)
+    lost: set[int] = set()
     # Asked of the server last: what is written meanwhile only makes its numbers higher.
-    return _behind(outside, season, pending.marks(outside.database, season.key))
+    for shard, key in enumerate(season.own_keys):
+        if buckets := _of_shard(recorded, shard):
+            lost |= _lost_of(recorded, shard, buckets, apply.written(outside.redis, key, buckets))
+    return sorted(lost)
 
 
 def behind(outside: Outside, seasons: Sequence[Season]) -> list[Season]:
-    """Return those of which a server seems to have lost writes, or cannot be asked."""
+    """Return those of which a server seems to have lost writes, or cannot be asked; all are asked for at once."""
     recorded = pending.marks_of(outside.database, [season.key for season in seasons])
-    found = []
-    for position, season in enumerate(seasons):
-        try:
-            if _behind(outside, season, recorded[season.key]):
-                found.append(season)
-        except UnavailableError:
-            return [*found, *seasons[position:]]  # nor would the others be answered
-        except FinaleError:
-            found.append(season)
-    return found
+    shards = [(season, shard, key) for season in seasons for shard, key in enumerate(season.own_keys)]
+    wanted = {key: buckets for season, shard, key in shards if (buckets := _of_shard(recorded[season.key], shard))}
+    try:
+        found = apply.written_to_all(outside.redis, wanted)
+    except FinaleError:
+        return list(seasons)
+    lost = {
+        season.key
+        for season, shard, key in shards
+        if key in wanted
+        and ((marks := found[key]) is None or _lost_of(recorded[season.key], shard, wanted[key], marks))
+    }
+    return [season for season in seasons if season.key in lost]
 
 
-def _behind(outside: Outside, season: Season, recorded: Marks) -> list[int]:
-    lost: set[int] = set()
-    for shard, key in enumerate(season.own_keys):
-        buckets = [bucket for bucket, of in recorded if of == shard]
-        if buckets:
-            found = apply.written(outside.redis, key, buckets)
-            lost |= {
-                bucket for bucket, mark in zip(buckets, found, strict=True) if _lost(mark, recorded, bucket, shard)
-            }
-    return sorted(lost)
+def _of_shard(recorded: Marks, shard: int) -> list[int]:
+    return [bucket for bucket, of in recorded if of == shard]
+
+
+def _lost_of(recorded: Marks, shard: int, buckets: Sequence[int], found: Sequence[Mark]) -> set[int]:
+    return {bucket for bucket, mark in zip(buckets, found, strict=True) if _lost(mark, recorded, bucket, shard)}
 
 
 def _write(outside: Outside, spread: Spread, leases: Sequence[BucketLease], marks: Marks) -> Applied:
