@@ -7,7 +7,8 @@ One embedded PostgreSQL, the same data: totals in the ledger, standings as seale
 with a share of the players changed. Contestants, each in a process of its own, in turn; seconds of processors are that
 process's own, without the server's:
 
-    floor     the bare totals query drained by COPY, nothing decoded: what the server can send
+    floor     the bare totals query drained by COPY with psql, nothing decoded: what the server can send
+    drained   the same in Python with psycopg, row by row
     finale    the parts read, verified and decoded, the totals as Arrow, one join, every difference
     buckets   counts and checksums of buckets of players first, rows of those that differ
     pandas    both sides into data frames, merged
