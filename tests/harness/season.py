@@ -10,9 +10,10 @@ from __future__ import annotations
 import csv
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from textwrap import dedent
@@ -153,7 +154,7 @@ class World:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Makes worlds that are all alike: the ledger is cloned, Redis restored, the store empty."""
+    """Makes worlds that are all alike: the ledger is cloned, Redis restored, the store empty or as in ``origin``."""
 
     harness: Harness
     root: Path
@@ -162,13 +163,31 @@ class Prepared:
     redis_url: str
     dump: dict[bytes, bytes] = field(repr=False)
     config: str = CONFIG
+    origin: Path | None = None  #: the folder that each world's is a copy of, with its store
+
+    @contextmanager
+    def after(self, happens: Callable[[World], None], *, config: str = "") -> Iterator[Prepared]:
+        """Give what makes worlds in which something has happened already: once, and not again for each of them."""
+        with self.world(config=config) as world:
+            happens(world)
+            dump = _dump(self.redis_url)
+            yield replace(
+                self,
+                template=_name(world.ledger_url),
+                dump=dump,
+                config=config or self.config,
+                origin=world.folder,
+            )
 
     @contextmanager
     def world(self, *, config: str = "", store: Store | None = None) -> Iterator[World]:
         """Give a world for the length of the block; its store is an empty folder unless given."""
         folder = self.root / uuid4().hex[:8]
-        folder.mkdir()
-        write_configuration(folder, config or self.config)
+        if self.origin is None:
+            folder.mkdir()
+            write_configuration(folder, config or self.config)
+        else:
+            shutil.copytree(self.origin, folder, ignore=shutil.ignore_patterns("home"))
         with redis.Redis.from_url(self.redis_url) as client:
             client.flushall()
             client.script_flush()
@@ -195,9 +214,12 @@ def prepared_season(
         world = World(harness, root, redis_url, ledger_url, Store((root / "store").as_uri()))
         with world.outside() as found:
             _play(found, root)
-        with redis.Redis.from_url(redis_url) as client:
-            dump = {key: client.dump(key) for key in client.scan_iter()}
-        yield Prepared(harness, root, databases, _name(ledger_url), redis_url, dump, config)
+        yield Prepared(harness, root, databases, _name(ledger_url), redis_url, _dump(redis_url), config)
+
+
+def _dump(redis_url: str) -> dict[bytes, bytes]:
+    with redis.Redis.from_url(redis_url) as client:
+        return {key: client.dump(key) for key in client.scan_iter()}
 
 
 def _play(found: Outside, root: Path) -> None:

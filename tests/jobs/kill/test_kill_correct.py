@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -14,24 +13,23 @@ from tests.jobs.kill.cases import CLOSE, FAULTS, KILLS, SOME, Whole, every, run_
 HELD, CHANGED = 20, 23
 
 
+def _close(world: World) -> None:
+    closed = world.run(*CLOSE)
+    assert closed.code == 0, closed
+
+
 @pytest.fixture(scope="module")
-def whole(season: Prepared) -> Whole:
+def whole(season: Prepared) -> Iterator[Whole]:
     """The closed season's champion excluded by one undisturbed command."""
-
-    @contextmanager
-    def worlds() -> Iterator[World]:
-        with season.world() as world:
-            closed = world.run(*CLOSE)
-            assert closed.code == 0, closed
-            yield world
-
-    with worlds() as world:
-        [player] = [
-            bytes(row["player_id"]).decode()
-            for row in world.end_state().ledger["grants"]
-            if row["item"] == "title.champion"
-        ]
-    return undisturbed(worlds, "rewards", "correct", "cup", "s1", "--exclude", player, "--because", "cheated")
+    with season.after(_close) as closed:
+        with closed.world() as world:
+            [player] = [
+                bytes(row["player_id"]).decode()
+                for row in world.end_state().ledger["grants"]
+                if row["item"] == "title.champion"
+            ]
+        words = ("rewards", "correct", "cup", "s1", "--exclude", player, "--because", "cheated")
+        yield undisturbed(closed.world, *words)
 
 
 def test_an_undisturbed_correction_ends_where_it_should(whole: Whole) -> None:

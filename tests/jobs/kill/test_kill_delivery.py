@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import psycopg
 import pytest
@@ -39,7 +38,7 @@ def config(deliver: str) -> str:
     return CONFIG.replace("[board.cup]", f"[board.cup]\ndeliver = {{ {deliver}, {pace} }}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Paying(World):
     """A world whose end state has what arrived at its receiver: by that, every run is compared with the first."""
 
@@ -51,6 +50,11 @@ class Paying(World):
         return end
 
 
+def _reward(world: World) -> None:
+    rewarded = world.run(*CLOSE, "--until", "reward")
+    assert rewarded.code == 0, rewarded
+
+
 @pytest.fixture(scope="module")
 def by_webhook(season: Prepared) -> Iterator[Whole]:
     """The season closed, its grants taken by a receiver, which each world finds with an empty wallet."""
@@ -60,19 +64,23 @@ def by_webhook(season: Prepared) -> Iterator[Whole]:
     with receiver(folder) as found:
         deliver = f'to = "webhook", url = "{found.url}", secret_file = "{folder}/secret"'
 
-        @contextmanager
-        def worlds() -> Iterator[World]:
-            found.forget(folder)
-            with season.world(config=config(deliver)) as world:
-                yield Paying(world.harness, world.folder, world.redis_url, world.ledger_url, world.store, found)
+        with season.after(_reward, config=config(deliver)) as rewarded:
 
-        yield undisturbed(worlds, *CLOSE)
+            @contextmanager
+            def worlds() -> Iterator[World]:
+                found.forget(folder)
+                with rewarded.world() as world:
+                    of = (world.harness, world.folder, world.redis_url, world.ledger_url, world.store)
+                    yield Paying(*of, receiver=found)
+
+            yield undisturbed(worlds, *CLOSE)
 
 
 @pytest.fixture(scope="module")
-def by_stream(season: Prepared) -> Whole:
+def by_stream(season: Prepared) -> Iterator[Whole]:
     """The season closed, its grants appended to a stream."""
-    return undisturbed(partial(season.world, config=config(f'to = "stream", key = "{STREAM}"')), *CLOSE)
+    with season.after(_reward, config=config(f'to = "stream", key = "{STREAM}"')) as rewarded:
+        yield undisturbed(rewarded.world, *CLOSE)
 
 
 def test_all_grants_arrive(by_webhook: Whole, by_stream: Whole) -> None:

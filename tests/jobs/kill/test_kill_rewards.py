@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -42,33 +41,31 @@ def _with_facts(world: World, head: str = "") -> None:
     (world.folder / "bans.csv").write_text("\n".join(("player_id,reason", *banned, "")))
 
 
+def _seal(world: World) -> None:
+    _with_facts(world)
+    sealed = world.run(*CLOSE, "--until", "seal")
+    assert sealed.code == 0, sealed
+
+
+def _approve(world: World) -> None:
+    _with_facts(world, 'approval = "manual"\n')
+    assert world.run(*CLOSE).code == 22
+    told = world.run("rewards", "preview", "cup", "s1", "--json")
+    assert world.run(*APPROVE, json.loads(told.out)["hash"], "--because", "seen").code == 0
+
+
 @pytest.fixture(scope="module")
-def whole(season: Prepared) -> Whole:
-    """The season closed with a table that asks for facts, by one undisturbed run."""
-
-    @contextmanager
-    def worlds() -> Iterator[World]:
-        with season.world() as world:
-            _with_facts(world)
-            yield world
-
-    return undisturbed(worlds, *CLOSE)
+def whole(season: Prepared) -> Iterator[Whole]:
+    """The season sealed, then rewarded by a table that asks for facts and closed, by one undisturbed run."""
+    with season.after(_seal) as sealed:
+        yield undisturbed(sealed.world, *CLOSE)
 
 
 @pytest.fixture(scope="module")
-def waiting(season: Prepared) -> Whole:
-    """The season waits for an approval, which is given; then it is closed by one undisturbed run."""
-
-    @contextmanager
-    def worlds() -> Iterator[World]:
-        with season.world() as world:
-            _with_facts(world, 'approval = "manual"\n')
-            assert world.run(*CLOSE).code == 22
-            told = world.run("rewards", "preview", "cup", "s1", "--json")
-            assert world.run(*APPROVE, json.loads(told.out)["hash"], "--because", "seen").code == 0
-            yield world
-
-    return undisturbed(worlds, *CLOSE)
+def waiting(season: Prepared) -> Iterator[Whole]:
+    """The season waited for an approval, which was given; then it is closed by one undisturbed run."""
+    with season.after(_approve) as approved:
+        yield undisturbed(approved.world, *CLOSE)
 
 
 def test_an_undisturbed_run_seals_the_facts(whole: Whole) -> None:
