@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from rewards import compute
+from rewards.ids import GrantIds, grant_id, line_key
 from rewards.plan import plan
 from rewards.table import parse_table
 from rewards.totals import Totals
@@ -60,3 +63,19 @@ def test_c78_the_digest_of_grants_is_golden(monkeypatch: pytest.MonkeyPatch, siz
     for batch in compute.grants(batches(rows, cuts), plan(batches(rows), table, facts), "goals", "s2026"):
         totals.add(batch)
     assert (totals.rows, totals.digest()) == (ROWS, DIGEST)
+
+
+GOLDEN = {
+    b"player 1": "b0b46d34-c206-1ee0-a993-278eca20f190",
+    "Zoë".encode(): "0a7ec2bf-9e35-c12e-0427-020d3a63b392",
+    b"\xff\x00": "9cfcdb9e-9201-688c-2dc8-69341d039614",
+}
+
+
+def test_c78_ids_are_golden() -> None:
+    """I5, I10, C78: written down once; any machine, Python and library gives them, one by one and in columns."""
+    key = line_key("goals", "s2026", "champion", "title.champion")
+    assert {player: grant_id(key, player) for player in GOLDEN} == GOLDEN
+    with GrantIds([b"another", key]) as ids:
+        found = ids.of(pa.array(list(GOLDEN), pa.binary()), np.ones(len(GOLDEN), np.intp))
+    assert found.to_pylist() == list(GOLDEN.values())
