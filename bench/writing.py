@@ -28,7 +28,7 @@ import redis
 from config.settings import Settings
 from jobs import identity
 from jobs.boards.projection import apply_pending
-from jobs.results.taking import Taken, take_chunk
+from jobs.results.taking import Taken, take_chunk, take_chunks
 from jobs.wiring import Outside, outside
 from leaderboard.board import Board
 from ledger import seasons
@@ -97,7 +97,7 @@ def _round(wired: Outside, number: int, sizes: Sizes) -> dict[str, float]:
     alone = _timed(lambda: [_record(wired, name, rows) for rows in prepared])
     name = f"both{number}"
     taken = Taken()
-    both = _timed(lambda: [_take(wired, name, rows, taken) for rows in prepared])
+    both = _timed(lambda: _take_all(wired, name, prepared, taken))
     assert taken.recorded.new == sizes.results and taken.unapplied is None, taken
     singles = [[row] for rows in _batches(sizes.single, sizes.players, number) for row in rows]
     bare_single = _timed(lambda: [_bare_single(wired, f"bare{number}", rows[0]) for rows in singles])
@@ -144,6 +144,10 @@ def _record(wired: Outside, name: str, rows: list[Result]) -> None:
 
 def _take(wired: Outside, name: str, rows: list[Result], taken: Taken) -> None:
     take_chunk(wired, Chunk(rows), name, [board(name)], taken, origin="bench")
+
+
+def _take_all(wired: Outside, name: str, prepared: list[list[Result]], taken: Taken) -> None:
+    take_chunks(wired, map(Chunk, prepared), name, [board(name)], taken, "bench", lambda _: None)
 
 
 def _bare(wired: Outside, name: str, prepared: list[list[Result]]) -> None:

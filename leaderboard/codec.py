@@ -74,6 +74,8 @@ class Plain:
         return float(_whole_within(points, self.minimum, self.maximum))
 
     def decode(self, score: float) -> tuple[float, int | None]:
+        if not self.fraction and float(score).is_integer() and abs(score) < LIMIT:
+            return int(score), None
         return self.decode_array(_one(score, "float64"))[0][0].item(), None
 
     def encode_array(self, points: Integers | Doubles, _reached_at: Integers | None = None) -> Doubles:
@@ -115,6 +117,11 @@ class Packed:
         return float(self.encode_array(_one(whole, "int64"), _one(reached_at, "int64"))[0])
 
     def decode(self, score: float) -> tuple[float, int | None]:
+        if float(score).is_integer() and abs(score) < LIMIT:
+            whole, low = divmod(int(score), self.multiplier)
+            elapsed = self.multiplier - 1 - low if self.descending else low
+            if elapsed <= (_LAST - self.epoch) // self.unit:
+                return whole, self.epoch + elapsed * self.unit
         points, reached_at = self.decode_array(_one(score, "float64"))
         return int(points[0]), int(reached_at[0])
 

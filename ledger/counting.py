@@ -66,7 +66,7 @@ def count(database: Database, source: int, rules: Iterable[Rule]) -> list[DictRo
     aggregates = {(one["aggregate"], one["descending"]) for one in rules}
     for aggregate in ("sum", "last"):
         if any(one == aggregate for one, _ in aggregates):
-            database.rows(f"counting.add_{aggregate}", {"large": LARGE})
+            database.rows(f"counting.add_{aggregate}", {"large": LARGE, "adds": int(aggregate == "sum")})
     for descending in (True, False):
         if ("best", descending) in aggregates:
             database.rows("counting.add_best", {"descending": descending})

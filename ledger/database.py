@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,10 +18,12 @@ from psycopg.rows import DictRow, dict_row
 
 from leaderboard.errors import FinaleError, OutcomeUnknownError
 from ledger import watchdog
+from ledger.begun import Begun
 from ledger.failures import translated, where
 from ledger.sql import query
 
 Params = Mapping[str, Any]
+_ONLY_IF_ASKED = 1 << 30  #: times after which the driver would prepare a statement by itself
 
 
 def conninfo(url: str, *, connect_timeout: float, statement_timeout: float) -> str:
@@ -73,6 +76,14 @@ class Database:
         """Whether the connection stands and is in no transaction."""
         return not self._connection.closed and self._depth == 0
 
+    @cached_property
+    def _direct(self) -> bool:
+        """Whether statements always reach the same server process, so that it may prepare them."""
+        direct = bool(self.run(b"select pg_backend_pid() as pid")[0]["pid"] == self.told_pid)
+        if direct:
+            self._connection.prepare_threshold = _ONLY_IF_ASKED
+        return direct
+
     @property
     def told_pid(self) -> int:
         """The server process that was named at login; a pooler names one of its own making."""
@@ -97,11 +108,27 @@ class Database:
 
         Raises OutcomeUnknownError if the connection broke while it was being committed.
         """
+        with self._committing(self._connection.transaction()):
+            yield self
+
+    @contextmanager
+    def begun(self, *steps: tuple[str, Params]) -> Iterator[list[DictRow]]:
+        """Begin a transaction with these named queries, all in one round trip, and yield the rows of the last.
+
+        They run often, see ``rows``. The block is the rest of the transaction, otherwise as ``transaction``.
+        """
+        prepare = self._direct or None
+        work = Begun(self._connection, [(query(name), params) for name, params in steps], prepare)
+        with self._committing(work):
+            yield work.rows
+
+    @contextmanager
+    def _committing(self, work: AbstractContextManager[object]) -> Iterator[None]:
         committing = False
         self._depth += 1
         try:
-            with translated(self.url), self._watched_transaction():
-                yield self
+            with translated(self.url), self._watched_transaction(work):
+                yield
                 committing = self._depth == 1
         except FinaleError as error:
             if committing and self._connection.broken:
@@ -111,9 +138,8 @@ class Database:
             self._depth -= 1
 
     @contextmanager
-    def _watched_transaction(self) -> Iterator[None]:
+    def _watched_transaction(self, work: AbstractContextManager[object]) -> Iterator[None]:
         """Begin and end a transaction; beginning and ending, not the block, must be answered in time."""
-        work = self._connection.transaction()
         with watchdog.watched(self.cut, self._silence):
             work.__enter__()
         try:
@@ -133,23 +159,54 @@ class Database:
         with translated(self.url), watchdog.watched(self.cut, self._silence), self._connection.cursor() as cursor:
             yield cursor
 
-    def rows(self, name: str, params: Params | None = None) -> list[DictRow]:
-        """Run the named query and return all its rows."""
-        return self.run(query(name), params)
+    def rows(
+        self, name: str, params: Params | None = None, *, binary: bool = False, often: bool = False
+    ) -> list[DictRow]:
+        """Run the named query and return all its rows.
+
+        ``binary`` is the cheaper way for long arrays of values. What runs ``often`` the server plans once, where it is
+        reached without a pooler: that takes longer than a small statement itself.
+        """
+        return self.run(query(name), params, binary=binary, prepare=True if often and self._direct else None)
+
+    def together(self, *steps: tuple[str, Params]) -> list[list[DictRow]]:
+        """Run named queries in one round trip, all or none, and return the rows of each; they run often, see ``rows``.
+
+        Each sees what was committed before it began. Raises OutcomeUnknownError as ``run`` does.
+        """
+        prepare = self._direct or None
+        try:
+            with translated(self.url), watchdog.watched(self.cut, self._silence), ExitStack() as stack:
+                cursors = [stack.enter_context(self._connection.cursor()) for _ in steps]
+                with self._connection.pipeline():
+                    for cursor, (name, params) in zip(cursors, steps, strict=True):
+                        cursor.execute(query(name), params, prepare=prepare)
+                return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        except FinaleError as error:
+            if self._depth == 0 and self._connection.broken:
+                raise self._outcome_unknown() from error
+            raise
 
     def row(self, name: str, params: Params | None = None) -> DictRow | None:
         """Run the named query and return its first row, None if there is none."""
         rows = self.rows(name, params)
         return rows[0] if rows else None
 
-    def run(self, text: bytes | sql.Composed, params: Params | None = None) -> list[DictRow]:
+    def run(
+        self,
+        text: bytes | sql.Composed,
+        params: Params | None = None,
+        *,
+        binary: bool = False,
+        prepare: bool | None = None,
+    ) -> list[DictRow]:
         """Run a statement given as bytes, or composed from checked identifiers; return its rows, if it has any.
 
         Raises OutcomeUnknownError if it may have changed something and the connection broke before the answer.
         """
         try:
             with self.cursor() as cursor:
-                cursor.execute(text, params)
+                cursor.execute(text, params, binary=binary, prepare=prepare)
                 return cursor.fetchall() if cursor.description else []
         except FinaleError as error:
             if self._depth == 0 and self._connection.broken and not _only_reads(text):

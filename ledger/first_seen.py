@@ -10,7 +10,7 @@ from leaderboard.board import Board
 from leaderboard.calendar import seasons_from
 from leaderboard.season import Bounds
 from leaderboard.states import State
-from ledger import opening, seasons
+from ledger import opening, seasons, source_seasons
 from ledger.database import Database
 
 
@@ -29,14 +29,14 @@ def prepare(
     created = set()
     first, last = ordered[0], ordered[-1]
     for board in boards:
-        stored = seasons.stored_bounds(database, board.name, first, last)
+        stored = source_seasons.stored_bounds(database, board.name, first, last)
         for bounds in _needed(board, _outside(ordered, stored)):
             if any(other.id == bounds.id for other in stored):
                 continue
             if seasons.create(database, board, bounds, now, who=who, state=State.OPEN):
                 created.add(f"{board.name}/{bounds.id}")
     configured = {board.name: board for board in boards}
-    for season in seasons.unfixed(database, source, configured, first, last):
+    for season in source_seasons.unfixed(database, source, configured, first, last):
         opening.fix(database, season.key, season.board)
     return (first, last), created
 

@@ -6,10 +6,11 @@ one never follows a new one is the work of the bucket's fence, which Redis check
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from itertools import repeat
+from typing import Any, NamedTuple
 
 from leaderboard.errors import LeaseLostError
 from leaderboard.marks import Mark
@@ -17,6 +18,9 @@ from ledger.database import Database
 from ledger.leases import Lease
 
 BUCKETS = 64
+
+#: The last batch of each bucket and shard.
+Marks = dict[tuple[int, int], Mark]
 _MOST = 10_000  #: players named in one statement
 
 
@@ -35,9 +39,23 @@ class PendingTotal(NamedTuple):
 
     bucket: int
     player_id: bytes
-    version: int
     points: int | None
     reached_at: datetime | None
+
+
+class Entry(NamedTuple):
+    """One line of the list: some players of a bucket."""
+
+    bucket: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Entries of the list, and every player in them once, bucket by bucket, with her total as it is now."""
+
+    entries: list[Entry]
+    totals: list[PendingTotal]
 
 
 def claim(
@@ -59,7 +77,8 @@ def claim(
     """
     values = {"key": key, "holder": holder, "length": length, "every": every, "force": force}
     values |= {"also": list(also), "dead": list(dead), "runner": runner.fence if runner else None}
-    return [BucketLease(key, row["bucket"], holder, row["fence"]) for row in database.rows("pending.claim", values)]
+    rows = database.rows("pending.claim", values, often=True)
+    return [BucketLease(key, row["bucket"], holder, row["fence"]) for row in rows]
 
 
 def holders(database: Database, key: int) -> list[str]:
@@ -67,58 +86,55 @@ def holders(database: Database, key: int) -> list[str]:
     return [row["holder"] for row in database.rows("pending.holders", {"key": key})]
 
 
-def read(database: Database, leases: Sequence[BucketLease], limit: int) -> list[PendingTotal]:
-    """Return up to ``limit`` pending players of the buckets, bucket by bucket, with their totals as they are now.
+def read(database: Database, leases: Sequence[BucketLease], limit: int) -> Waiting:
+    """Return the first entries of the buckets: of ``limit`` players, or a few more, since none is cut.
 
     Nothing of a bucket that was taken over, nor of a sealed season. Asked after the claim in Redis, this is what shuts
     out an applier that slept there until the season was cleaned and its fences forgotten: every later batch needs that
     claim.
     """
-    rows = database.rows("pending.read", {**_ours(leases), "limit": limit})
-    return [PendingTotal(*row.values()) for row in rows]
+    # One statement, so one state of the ledger: who is in an entry has the total that it was made for, or a later one.
+    rows = database.rows("pending.read", {**_ours(leases), "limit": limit}, binary=True, often=True)
+    found = Waiting([], [])
+    for row in rows:
+        bucket = row["bucket"]
+        found.entries.extend(Entry(bucket, number) for number in row["entries"])
+        found.totals.extend(map(PendingTotal, repeat(bucket), row["players"], row["points"], row["times"]))
+    return found
 
 
 def record(
     database: Database,
     leases: Sequence[BucketLease],
     marks: Mapping[tuple[int, int], Mark],
-    applied: Sequence[PendingTotal],
+    written: Sequence[Entry],
     length: timedelta,
 ) -> set[int]:
-    """Note how far each bucket and shard has got and take the players off the list, but for those that changed.
+    """Note how far each bucket and shard has got and take what was written off the list.
 
-    The buckets are held for ``length`` from now; with none, the next applier may have them at once. Returns those that
-    were still held: of one that was taken over nothing is noted and nothing taken off.
+    A total that has changed since it was read stands there in a newer entry. The buckets are held for ``length`` from
+    now; with none, the next applier may have them at once. Returns those that were still held: of one that was taken
+    over nothing is noted and nothing taken off.
 
     One statement. Its commit is not waited for on the disk: should the server crash, what it forgot is pending, and
     written again.
     """
-    values = {**_ours(leases), **_marks(marks), **_waiting(applied), "length": length}
-    return {row["bucket"] for row in database.rows("pending.record", values)}
+    values = {**_ours(leases), **_marks(marks), **_entries(written), "length": length}
+    return {row["bucket"] for row in database.rows("pending.record", values, often=True)}
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Players who wait to be written, each with the version of the total that made her wait."""
-
-    buckets: list[int]
-    players: list[bytes]
-    versions: list[int]
-
-
-def listed(database: Database, key: int, limit: int) -> Waiting:
-    """Return the season's players who wait, ``limit`` of them if there are more."""
+def listed(database: Database, key: int, limit: int) -> list[Entry]:
+    """Return the season's entries, the first ``limit`` of them if there are more."""
     rows = database.rows("pending.listed", {"key": key, "limit": limit})
-    return Waiting(*([row[name] for row in rows] for name in ("bucket", "player_id", "version")))
+    return [Entry(row["bucket"], row["pending_id"]) for row in rows]
 
 
-def done(database: Database, key: int, waiting: Waiting) -> None:
-    """Take players off the list, but for those whose total has changed since; for who has written every total anew.
+def done(database: Database, key: int, written: Sequence[Entry]) -> None:
+    """Take entries off the list; for who has written every total anew.
 
     Belongs in a transaction in which all their buckets are held.
     """
-    values = {"of_players": waiting.buckets, "players": waiting.players, "versions": waiting.versions}
-    database.rows("pending.done", {"key": key, **values})
+    database.rows("pending.done", {"key": key, **_entries(written)})
 
 
 def renew(database: Database, leases: Sequence[BucketLease], length: timedelta) -> None:
@@ -136,15 +152,25 @@ def mark(database: Database, key: int, marks: Mapping[tuple[int, int], Mark]) ->
     database.rows("pending.mark", {"key": key, **_marks(marks)})
 
 
-def marks(database: Database, key: int) -> dict[tuple[int, int], Mark]:
+def marks(database: Database, key: int) -> Marks:
     """Return the last batch known to be in Redis of each bucket and shard that has any."""
     return marks_of(database, [key])[key]
 
 
-def marks_of(database: Database, keys: Sequence[int]) -> dict[int, dict[tuple[int, int], Mark]]:
+def marks_of(database: Database, keys: Sequence[int]) -> dict[int, Marks]:
     """Return the same of each of these seasons, in one statement."""
-    found: dict[int, dict[tuple[int, int], Mark]] = {key: {} for key in keys}
-    for row in database.rows("pending.marks", {"keys": list(keys)}) if keys else ():
+    return _marks_of(keys, database.rows("pending.marks", {"keys": list(keys)}, often=True) if keys else ())
+
+
+def standing(database: Database, key: int) -> tuple[list[str], Marks]:
+    """Return what ``holders`` and ``marks`` do, in one round trip."""
+    held, marked = database.together(("pending.holders", {"key": key}), ("pending.marks", {"keys": [key]}))
+    return [row["holder"] for row in held], _marks_of([key], marked)[key]
+
+
+def _marks_of(keys: Sequence[int], rows: Iterable[Mapping[str, Any]]) -> dict[int, Marks]:
+    found: dict[int, Marks] = {key: {} for key in keys}
+    for row in rows:
         found[row["season_id"]][row["bucket"], row["shard"]] = Mark(row["number"], row["token"])
     return found
 
@@ -183,12 +209,8 @@ def _marks(marks: Mapping[tuple[int, int], Mark]) -> dict[str, object]:
     }
 
 
-def _waiting(totals: Sequence[PendingTotal]) -> dict[str, object]:
-    return {
-        "of_players": [total.bucket for total in totals],
-        "players": [total.player_id for total in totals],
-        "versions": [total.version for total in totals],
-    }
+def _entries(entries: Sequence[Entry]) -> dict[str, object]:
+    return {"of_entries": [entry.bucket for entry in entries], "entries": [entry.number for entry in entries]}
 
 
 def _ours(leases: Sequence[BucketLease]) -> dict[str, object]:
@@ -198,6 +220,11 @@ def _ours(leases: Sequence[BucketLease]) -> dict[str, object]:
         "buckets": [lease.bucket for lease in leases],
         "fences": [lease.fence for lease in leases],
     }
+
+
+def any_left(database: Database, key: int) -> bool:
+    """Return whether any player of the season waits to be written."""
+    return bool(database.rows("pending.any_left", {"key": key}, often=True)[0]["left"])
 
 
 def count(database: Database, key: int) -> int:

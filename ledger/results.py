@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from psycopg import Rollback
+from psycopg import Rollback, errors
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from leaderboard.board import Board
-from leaderboard.errors import UnavailableError
+from leaderboard.errors import FinaleError, UnavailableError
 from leaderboard.season import Season
-from ledger import barrier, counting, first_seen, seasons, single
+from ledger import barrier, counting, first_seen, single, source_seasons
 from ledger.database import Database
 from ledger.result_files import Chunk, as_text, attributes_json
 from ledger.sql import query
@@ -73,15 +73,15 @@ def record(
     Returns how many were new, repeated, conflicting, refused and late. Seasons that the ledger does not have yet are
     created from the calendars of ``boards``. ``origin`` says where the chunk came from, for what is set aside.
     """
+    if len(chunk.results) == chunk.rows == 1:
+        counted = single.record(database, source, boards, chunk.results[0], AHEAD)
+        if counted is not None:
+            return Recorded(new=1, seasons=counted)
     number = counting.source_id(database, source)
     created: set[str] = set()
     for _ in range(_TRIES):
         now = database.now()
         instants = [result.played_at for result in chunk.results if result.played_at <= now + AHEAD]
-        if len(instants) == chunk.rows == 1:
-            counted = single.record(database, source, number, boards, chunk.results[0])
-            if counted is not None:
-                return Recorded(new=1, seasons=counted, created=created)
         span, more = first_seen.prepare(database, source, boards, instants, now, who=who)
         created |= more
         with database.transaction():
@@ -115,6 +115,7 @@ class _Recording:
         self.rules: list[counting.Rule] = []
         self.gaps: list[dict[str, object]] = []  #: after an early close: when whose results are late, until when
         self.new = 0
+        self.known = False  #: whether the ledger has some of them, or one stands here twice
 
     def run(self, span: tuple[datetime, datetime] | None) -> Recorded | None:
         """Return what became of the results, played in ``span``; None if a season was added, to be tried again."""
@@ -144,10 +145,10 @@ class _Recording:
 
     def _add_rules(self, span: tuple[datetime, datetime] | None) -> bool:
         """Say which seasons count, and whether they still do; return False if one of them is not fixed yet."""
-        found = seasons.of_source(self.database, self.source, *span) if span else []
+        found = source_seasons.of_source(self.database, self.source, *span) if span else []
         if not all(fixed for _, fixed in found):
             return False
-        closed = seasons.closed_early(self.database, self.source, *span) if span else []
+        closed = source_seasons.closed_early(self.database, self.source, *span) if span else []
         self.gaps = [_gap(season, until) for season, until in closed]
         self.rules = [counting.rule(season.key, season.board, season.bounds) for season, _ in found]
         counting.stage(self.database, self.rules)
@@ -164,8 +165,7 @@ class _Recording:
     def _try_to_count(self) -> dict[int, str]:
         """Return the lines of players whose totals would not fit, each with why; nothing is done if there are any."""
         with self.database.transaction():
-            eligible = self._number("eligible")
-            self.new = self._number("insert")
+            eligible = self._insert()
             if self.new < eligible:
                 self._do("compare_known")
             if self.gaps:
@@ -178,6 +178,27 @@ class _Recording:
             if refused:
                 raise Rollback
         return refused
+
+    def _insert(self) -> int:
+        """Insert what was not refused, and return how many these were; those that the ledger has are not ``new``.
+
+        Where none is known, as is usual, an insertion that does not look first takes a third less time.
+        """
+        results = self.chunk.results
+        lines = [results[at].line for at in (0, len(results) // 2, -1)] if results else []
+        [found] = self.database.rows("results.eligible", {**self.values, "looked_at": lines})
+        self.known = self.known or found["known"]
+        if not self.known:
+            try:
+                with self.database.transaction():
+                    self.new = self._number("insert_new")
+            except FinaleError as error:
+                if not isinstance(error.__cause__, errors.UniqueViolation):
+                    raise
+                self.known = True
+        if self.known:
+            self.new = self._number("insert_unless_known")
+        return int(found["count"])
 
     def _lines_of(self, beyond: list[DictRow]) -> dict[int, str]:
         lines = self.database.rows(

@@ -180,14 +180,17 @@ create table finale.removed_player (
     primary key (season_id, player_id)
 );
 
--- Totals that Redis does not have yet. Only the version changes with every total, and no index has it.
+-- Players whose totals Redis may not have yet, as each batch of results left them: only ever added and taken off.
 create table finale.pending (
-    season_id int not null,
-    bucket    smallint not null,
-    player_id bytea not null,
-    version   bigint not null,
-    primary key (season_id, bucket, player_id)
-) with (fillfactor = 70);
+    season_id  int not null,
+    bucket     smallint not null,
+    pending_id bigint generated always as identity,
+    players    bytea[] not null,
+    size       int not null generated always as (cardinality(players)) stored,
+    primary key (season_id, bucket, pending_id)
+);
+-- Written once and read once, soon: compressing would only cost time.
+alter table finale.pending alter column players set storage external;
 
 -- Who may write a bucket of players to Redis.
 create table finale.bucket_lease (

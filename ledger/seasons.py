@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from psycopg.rows import DictRow
@@ -129,6 +131,12 @@ def of_board(database: Database, name: str, configured: Board | None = None) -> 
     return [from_row(row, configured) for row in database.rows("seasons.of_board", {"board": name})]
 
 
+def of_keys(database: Database, keys: Iterable[int], configured: Mapping[str, Board]) -> list[Season]:
+    """Return the seasons of these numbers, oldest first; ``configured`` as for ``find``, by name."""
+    rows = database.rows("seasons.of_keys", {"keys": list(keys)})
+    return [from_row(row, configured.get(row["board"])) for row in rows]
+
+
 def unfinished(database: Database, name: str, configured: Board | None) -> list[Season]:
     """Return the seasons of a board to which something may still be done, the one that ends first first."""
     return [from_row(row, configured) for row in database.rows("seasons.unfinished", {"board": name})]
@@ -139,43 +147,21 @@ def every(database: Database, configured: Mapping[str, Board]) -> list[Season]:
     return [from_row(row, configured.get(row["board"])) for row in database.rows("seasons.all")]
 
 
-def of_source(database: Database, source: str, first: datetime, last: datetime) -> list[tuple[Season, bool]]:
-    """Return the seasons that count ``source`` and touch ``[first, last]``, each with whether it is fixed."""
-    rows = database.rows("seasons.of_source", {"source": source, "first": first, "last": last})
-    return [(from_row(row, None), row["fixed_at"] is not None) for row in rows]
-
-
-def closed_early(database: Database, source: str, first: datetime, last: datetime) -> list[tuple[Season, datetime]]:
-    """Return the seasons that count ``source`` and were closed before results of ``[first, last]`` that they were to
-    count, each with until when such results are late for it: its planned end, or the next season.
-    """
-    rows = database.rows("results.closed_early", {"source": source, "first": first, "last": last})
-    return [(from_row(row, None), row["late_until"]) for row in rows]
-
-
 def lately_cleaned(database: Database, since: datetime, limit: int) -> list[tuple[Season, datetime]]:
     """Return the last seasons cleaned after ``since``, and when, whose live key is Finale's own and no season's now."""
     rows = database.rows("seasons.lately_cleaned", {"since": since, "limit": limit})
     return [(from_row(row, None), row["cleaned_at"]) for row in rows]
 
 
-def unfixed(
-    database: Database, source: str, configured: Mapping[str, Board], first: datetime, last: datetime
-) -> list[Season]:
-    """Return the seasons that touch ``[first, last]``, are not fixed, and count ``source`` or are configured to."""
-    values = {"source": source, "boards": list(configured), "first": first, "last": last}
-    return [from_row(row, configured.get(row["board"])) for row in database.rows("seasons.unfixed", values)]
-
-
-def stored_bounds(database: Database, board: str, first: datetime, last: datetime) -> list[Bounds]:
-    """Return the bounds of the stored seasons that touch ``[first, last]``, in order."""
-    rows = database.rows("seasons.bounds_between", {"board": board, "first": first, "last": last})
-    return [Bounds(row["starts_at"], row["ends_at"], row["season"]) for row in rows]
+@lru_cache(maxsize=1_024)
+def _board(definition: str) -> Board:
+    """Return a stored definition as a board; a season's is read far more often than it changes."""
+    return Board.model_validate(json.loads(definition))
 
 
 def from_row(row: DictRow, configured: Board | None) -> Season:
     """Return a row of the table as a season; ``configured`` as for ``find``."""
-    board = Board.model_validate(row["definition"])
+    board = _board(json.dumps(row["definition"]))
     state = State(row["state"])
     if configured is not None and state is not State.CANCELLED:
         if not reached(state, State.CLOSING):

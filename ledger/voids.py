@@ -10,7 +10,7 @@ from typing import Any
 from psycopg import Rollback
 
 from leaderboard.errors import InputError, UnknownNameError, WrongStateError
-from ledger import barrier, counting, journal, seasons
+from ledger import barrier, counting, journal, source_seasons
 from ledger.database import Database
 
 
@@ -102,7 +102,7 @@ def after_freeze(database: Database, key: int) -> list[LateVoid]:
 def _void(
     database: Database, source: str, values: dict[str, Any], span: tuple[datetime, datetime], because: str
 ) -> tuple[VoidedSeason, ...]:
-    found = [season for season, fixed in seasons.of_source(database, source, *span) if fixed]
+    found = [season for season, fixed in source_seasons.of_source(database, source, *span) if fixed]
     counting.stage(database, [counting.rule(season.key, season.board, season.bounds) for season in found])
     barrier.enter(database, barrier.SEASONS, [season.key for season in found])
     database.rows("results.read_states")

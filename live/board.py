@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from redis import Redis
@@ -15,16 +17,16 @@ from leaderboard.errors import InputError
 from leaderboard.season import Bounds, Season
 from leaderboard.standing import Standing
 from live.counts import counted
-from live.rows import Place, Rows, Source
+from live.rows import Rows, Source
 from live.sharded import ShardedSet
 from live.single import SingleSet
 
 _instant = lru_cache(maxsize=32_768)(from_microseconds)  # a top has the same times whenever it is read
+_FEW = 40  # rows
 PAGE = 10_000  #: rows that one call reads at most: what a server can answer without others noticing
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(NamedTuple):
     """What a player is told: ``rank`` of ``players``, and the raw score it follows from.
 
     The true rank lies within ``error`` of it: 0 where it is exact.
@@ -87,6 +89,10 @@ class LiveBoard:
             self.replica,
         )
 
+    @cached_property
+    def _by_member(self) -> bool:
+        return self.board.ties.by == "member"
+
     @property
     def _beside(self) -> tuple[str, ...]:
         return self.beside or self.shards or (self.key,)
@@ -131,8 +137,8 @@ class LiveBoard:
         """
         if not exact and (found := self._estimated(player_id)) is not None:
             return found
-        place = self._source.place(player_id)
-        return None if place is None else Rank(self._rank(place), place.players, place.score)
+        place = self._source.place(player_id, by_member=self._by_member)
+        return None if place is None else Rank(place.ahead + 1, place.players, place.score)
 
     def _estimated(self, player_id: bytes) -> Rank | None:
         """Return the estimated rank; None where the counts do not know the player's band, which are then wrong."""
@@ -163,28 +169,33 @@ class LiveBoard:
         """Return whether the live key exists; Redis keeps no empty sorted set."""
         return self.count() > 0
 
-    def _rank(self, place: Place) -> int:
-        return (place.index if self.board.ties.by == "member" else place.above) + 1
-
     def _standings(self, found: Rows | None) -> list[Standing]:
         """Rank the rows: equal scores share the rank after all those strictly above, unless ties go by member."""
         if found is None:
             return []
-        ids, scores = found.ids, found.scores
+        first, above, ids, scores = found
         try:
-            points, reached = self.codec.decode_array(np.array(scores))
-            times = [None] * len(ids) if reached is None else list(map(_instant, reached.tolist()))
+            points, reached = self._decoded(scores)
         except InputError as error:
             raise self._foreign(ids, scores, error) from error
-        positions = range(found.index + 1, found.index + 1 + len(ids))
+        times = [None if at is None else _instant(at) for at in reached]
+        positions = range(first + 1, first + 1 + len(ids))
         ranks = list(positions)
-        if self.board.ties.by != "member":
-            rank, before = found.above + 1, scores[0]
+        if not self._by_member:
+            rank, before = above + 1, scores[0]
             for at, score in enumerate(scores):
                 if score != before:
                     rank, before = positions[at], score
                 ranks[at] = rank
-        return list(map(Standing, positions, ranks, ids, points.tolist(), times, scores))
+        return list(map(Standing, positions, ranks, ids, points, times, scores))
+
+    def _decoded(self, scores: list[float]) -> tuple[Sequence[float], Sequence[int | None]]:
+        """Return points and times of the scores; numpy takes longer to begin than a few rows take without it."""
+        if len(scores) > _FEW:
+            points, reached = self.codec.decode_array(np.array(scores))
+            return points.tolist(), [None] * len(scores) if reached is None else reached.tolist()
+        pairs = [self.codec.decode(score) for score in scores]
+        return [points for points, _ in pairs], [reached for _, reached in pairs]
 
     def _foreign(self, ids: list[bytes], scores: list[float], error: InputError) -> InputError:
         """Say whose score it is that cannot be decoded."""

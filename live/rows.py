@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Consecutive rows in board order. ``index`` is that of the first (from 0), ``above`` how many are strictly better.
+class Rows(NamedTuple):
+    """Consecutive rows in board order. ``first`` is their first one's index (from 0), ``above`` how many are better.
 
     The two differ by the members that have the first row's score and stand before it.
     """
 
-    index: int
+    first: int
     above: int
     ids: list[bytes]
     scores: list[float]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where one member stands among ``players``: ``index`` from 0, ``above`` how many are strictly better."""
+class Place(NamedTuple):
+    """Where one member stands among ``players``: ``ahead`` of her stand so many."""
 
-    index: int
-    above: int
+    ahead: int
     players: int
     score: float
 
@@ -44,8 +40,11 @@ class Source(Protocol):
         """Return the member's row with so many before and after; None for one who is not there."""
         ...
 
-    def place(self, member: bytes) -> Place | None:
-        """Return where the member stands; None for one who is not there."""
+    def place(self, member: bytes, *, by_member: bool) -> Place | None:
+        """Return where the member stands; None for one who is not there.
+
+        Ahead are those strictly better, or, ``by_member``, all in board order before her.
+        """
         ...
 
     def score(self, member: bytes) -> float | None:

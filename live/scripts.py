@@ -14,7 +14,7 @@ from redis import Redis
 from redis.client import NEVER_DECODE
 from redis.exceptions import NoScriptError
 
-from live.translate import translated
+from live.translate import ERRORS, told
 
 _USES = re.compile(rb"-- use (\w+)\n")
 
@@ -48,11 +48,21 @@ def run(client: Redis, name: str, keys: Mapping[str, str], *arguments: bytes | s
     """
     script = load(name)
     rest = (len(keys), *(key.encode() for key in keys), *arguments)
-    with translated(client, keys):
+    try:
         try:
             return send(client, "EVALSHA", script.digest, *rest)
         except NoScriptError:
             return send(client, "EVAL", script.source, *rest)
+    except ERRORS as error:
+        raise told(client, keys, error) from error
+
+
+def ask(client: Redis, keys: Mapping[str, str], *command: bytes | str | int) -> Any:
+    """Return the reply to one command about ``keys``, otherwise as ``run``."""
+    try:
+        return send(client, *command)
+    except ERRORS as error:
+        raise told(client, keys, error) from error
 
 
 def send(client: Redis, *command: bytes | str | int) -> Any:

@@ -73,14 +73,14 @@ class ShardedSet:
         ahead, behind = ahead[max(0, len(ahead) - before) :], behind[:after]
         return self._rows(self.client, index - len(ahead), [*ahead, own, *behind])
 
-    def place(self, member: bytes) -> Place | None:
-        """Return where the member stands."""
+    def place(self, member: bytes, *, by_member: bool) -> Place | None:
+        """Return where the member stands; ahead are those strictly better, or ``by_member`` all before her."""
         score = self.score(member)
         if score is None:
             return None
         near = self._near(self.client, score, member, 0, 0)
         index, above, players = (sum(found[at] for found in near) for at in range(3))
-        return Place(index, above, players, score)
+        return Place(index if by_member else above, players, score)
 
     def score(self, member: bytes) -> float | None:
         """Return the member's raw score: of two, the one that was written last."""

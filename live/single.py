@@ -11,8 +11,7 @@ from redis import Redis
 
 from leaderboard.errors import UnavailableError
 from live.rows import Place, Rows
-from live.scripts import run, send
-from live.translate import translated
+from live.scripts import ask, run
 
 T = TypeVar("T")
 
@@ -43,60 +42,62 @@ class SingleSet:
 
     def _top(self, client: Redis, last: int) -> Any:
         words = ("REV", "WITHSCORES") if self.order == "high" else ("WITHSCORES",)
-        with translated(client, {self.key: "zset"}):
-            return send(client, "ZRANGE", self.key, 0, last, *words)
+        return ask(client, {self.key: "zset"}, "ZRANGE", self.key, 0, last, *words)
 
     def around(self, member: bytes, before: int, after: int) -> Rows | None:
         """Return the member's row with so many before and after, from the primary."""
         return rows_of(self._own("window", self.order, before, after, member))
 
-    def place(self, member: bytes) -> Place | None:
-        """Return where the member stands, from the primary."""
-        reply = self._own("place", self.order, member)
+    def place(self, member: bytes, *, by_member: bool) -> Place | None:
+        """Return where the member stands, from the primary; ahead are those strictly better, or all before her."""
+        reply = self._own("place", self.order, member, *(("member",) if by_member else ()))
         if not reply:
             return None
-        index, above, players, score = reply
-        return Place(index, above, players, float(score) + 0.0)
+        ahead, players, score = reply
+        return Place(ahead, players, float(score) + 0.0)
 
     def score(self, member: bytes) -> float | None:
         """Return the member's raw score, from the primary."""
-
-        def ask() -> Any:
-            with translated(self.client, {self.key: "zset"}):
-                return send(self.client, "ZSCORE", self.key, member)
-
-        reply = asked(ask)
+        reply = self._asked("ZSCORE", self.key, member)
         return None if reply is None else float(reply) + 0.0
 
     def count(self) -> int:
         """Return how many members there are, from the primary."""
+        return int(self._asked("ZCARD", self.key))
 
-        def ask() -> int:
-            with translated(self.client, {self.key: "zset"}):
-                return int(send(self.client, "ZCARD", self.key))
-
-        return asked(ask)
+    def _asked(self, *command: bytes | str) -> Any:
+        keys = {self.key: "zset"}
+        try:
+            return ask(self.client, keys, *command)
+        except UnavailableError:  # as ``asked`` does
+            return ask(self.client, keys, *command)
 
     def _own(self, script: str, *arguments: bytes | str | int) -> Any:
-        return asked(lambda: self._run(self.client, script, *arguments))
+        try:
+            return self._run(self.client, script, *arguments)
+        except UnavailableError:
+            return self._run(self.client, script, *arguments)
 
     def _run(self, client: Redis, script: str, *arguments: bytes | str | int) -> Any:
         return run(client, script, {self.key: "zset"}, *arguments)
 
-    def _shared(self, ask: Callable[[Redis], T]) -> T:
+    def _shared(self, question: Callable[[Redis], T]) -> T:
         if self.replica is not None:
             replica = self.replica
             with suppress(UnavailableError):  # the primary has what it has
-                return asked(lambda: ask(replica))
-        return asked(lambda: ask(self.client))
+                return asked(lambda: question(replica))
+        try:
+            return question(self.client)
+        except UnavailableError:
+            return question(self.client)
 
 
-def asked(ask: Callable[[], T]) -> T:
+def asked(question: Callable[[], T]) -> T:
     """Return the answer to a question that changes nothing, asked once more where no answer came."""
     try:
-        return ask()
+        return question()
     except UnavailableError:
-        return ask()
+        return question()
 
 
 def columns(reply: Any) -> tuple[list[bytes], list[float]]:

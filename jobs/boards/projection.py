@@ -78,9 +78,10 @@ def _apply_pending(
 ) -> Applied:
     targets = written_keys(outside, season)
     every = freezer is not None
-    dead = [other for other in pending.holders(outside.database, season.key) if identity.has_ended(other)]
+    holders, recorded = pending.standing(outside.database, season.key)
+    dead = [other for other in holders if identity.has_ended(other)]
     done = Applied()
-    behind = buckets_behind(outside, season)
+    behind = sorted(_lost_at(outside, season, recorded))
     for _ in range(_ROUNDS):
         leases = pending.claim(
             outside.database,
@@ -106,7 +107,7 @@ def _apply_pending(
         except BaseException:
             give_back(outside, leases)
             raise
-        if every and pending.count(outside.database, season.key) == 0:
+        if not pending.any_left(outside.database, season.key):
             return done
     return done
 
@@ -175,13 +176,16 @@ def _as_cut_now(outside: Outside, season: Season) -> Season:
 
 def buckets_behind(outside: Outside, season: Season) -> list[int]:
     """Return the buckets of which a server seems to have lost writes; whoever claims them finds out."""
-    recorded = pending.marks(outside.database, season.key)
+    return sorted(_lost_at(outside, season, pending.marks(outside.database, season.key)))
+
+
+def _lost_at(outside: Outside, season: Season, recorded: Marks) -> set[int]:
     lost: set[int] = set()
     # Asked of the server last: what is written meanwhile only makes its numbers higher.
     for shard, key in enumerate(season.own_keys):
         if buckets := _of_shard(recorded, shard):
             lost |= _lost_of(recorded, shard, buckets, apply.written(outside.redis, key, buckets))
-    return sorted(lost)
+    return lost
 
 
 def behind(outside: Outside, seasons: Sequence[Season]) -> list[Season]:
@@ -217,16 +221,15 @@ def _write(outside: Outside, spread: Spread, leases: Sequence[BucketLease], mark
     fences = {lease.bucket: lease.fence for lease in leases}
     ends = False
     while held and not ends:
-        totals = pending.read(outside.database, list(held.values()), BATCH)
-        written = spread.write(fences, marks, totals)
+        waiting = pending.read(outside.database, list(held.values()), BATCH)
+        written = spread.write(fences, marks, waiting.totals)
         marks = written.marks
         kept = [lease for lease in held.values() if lease.bucket not in written.refused]
-        applied = [total for total in totals if total.bucket not in written.refused]
         # The last batches are noted and the buckets released in one; what has come since is the next applier's.
-        ends = len(totals) < BATCH
+        ends = len(waiting.totals) < BATCH
         length = timedelta(0) if ends else outside.runner.lease
-        still = pending.record(outside.database, kept, written.new, applied, length) if kept else set()
-        done += Applied(players=len(applied))
+        still = pending.record(outside.database, kept, written.new, waiting.entries, length) if kept else set()
+        done += Applied(players=sum(total.bucket not in written.refused for total in waiting.totals))
         for bucket in held.keys() - still:
             for key in spread.season.own_keys:
                 apply.withdraw(outside.redis, key, bucket, fences[bucket])

@@ -33,7 +33,7 @@ from live.keyspace import sizes
 from live.loading import Building, Place, encode, forget
 
 T = TypeVar("T")
-_LISTED = 500_000  # who waits is taken off the list; more than these are written once more afterwards
+_LISTED = 500_000  # entries that are taken off the list; who is in others is written once more afterwards
 _AHEAD = 2  # batches that are encoded while the server takes others
 
 
@@ -155,7 +155,7 @@ class _Rebuilding:
         marks = claim_beside(outside, season, self.held)
         targets = written_keys(outside, season)
         before = sum(sizes(outside.redis, targets).values())
-        # Listed before the totals are read, so whoever is on the list is in what is built, at that version or a later.
+        # Listed before the totals are read, so whoever is on the list is in what is built, with that total or later.
         waiting = pending.listed(outside.database, season.key, _LISTED)
         with ExitStack() as stack:
             shards = [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jobs import identity
 from jobs.boards.projection import Applied, apply_pending, check_own_key
+from jobs.results.beside import Beside
 from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError
@@ -16,6 +17,8 @@ from leaderboard.season import Season
 from ledger import pending, seasons
 from ledger.result_files import Chunk, read_file
 from ledger.results import Recorded, record
+
+_LARGE = 5_000  #: rows of a chunk from which on a thread and a connection more are worth their while
 
 
 @dataclass(slots=True)
@@ -69,12 +72,7 @@ def take_file(outside: Outside, path: Path, source: str, boards: list[Board], pr
     InputError for a file that is none.
     """
     taken = Taken()
-    rows = 0
-    chunks = read_file(path, outside.runner.batch_rows)
-    while chunk := _next(chunks, rows):
-        take_chunk(outside, chunk, source, boards, taken, origin=path.name)
-        rows += chunk.rows
-        progress(rows)
+    take_chunks(outside, _chunks(path, outside.runner.batch_rows), source, boards, taken, path.name, progress)
     counted = {season.key for board in boards for season in seasons.of_board(outside.database, board.name)}
     behind = counted & set(pending.seasons(outside.database))
     write_totals(outside, boards, behind, taken)
@@ -82,17 +80,47 @@ def take_file(outside: Outside, path: Path, source: str, boards: list[Board], pr
     return taken
 
 
-def _next(chunks: Iterator[Chunk], before: int) -> Chunk | None:
+def _chunks(path: Path, size: int) -> Iterator[Chunk]:
+    rows = 0
     try:
-        return next(chunks, None)
+        for chunk in read_file(path, size):
+            yield chunk
+            rows += chunk.rows
     except InputError as error:
-        if not before:
+        if not rows:
             raise
         raise InputError(
             error.message,
-            detail=f"the first {before:,} rows were taken. {error.detail}".strip(),
+            detail=f"the first {rows:,} rows were taken. {error.detail}".strip(),
             hint="correct the file and import it again: what was taken is not taken twice",
         ) from error
+
+
+def take_chunks(
+    outside: Outside,
+    chunks: Iterable[Chunk],
+    source: str,
+    boards: list[Board],
+    taken: Taken,
+    origin: str,
+    progress: Callable[[int], None],
+) -> None:
+    """Record chunk after chunk, each in a transaction, and write their totals to the live boards, as ``take_chunk``.
+
+    While one large chunk is recorded, the totals of those before it are written.
+    """
+    rows = 0
+    with Beside(outside, lambda own, keys: write_totals(own, boards, keys, taken)) as beside:
+        for chunk in chunks:
+            if chunk.rows < _LARGE:
+                beside.finish()
+                take_chunk(outside, chunk, source, boards, taken, origin=origin)
+            else:
+                recorded = record(outside.database, source, boards, chunk, origin=origin)
+                taken.recorded.add(recorded)
+                beside.tell(recorded.seasons)
+            rows += chunk.rows
+            progress(rows)
 
 
 def take_chunk(outside: Outside, chunk: Chunk, source: str, boards: list[Board], taken: Taken, *, origin: str) -> None:
@@ -107,14 +135,16 @@ def write_totals(outside: Outside, boards: list[Board], keys: set[int], taken: T
 
     A board whose Redis does not answer keeps nobody else from theirs; what is left stays pending.
     """
-    for board in boards:
-        for season in seasons.of_board(outside.database, board.name, board):
-            if season.key in keys - taken.left and season.frozen_at is None:
-                try:
-                    taken.applied += apply_pending(outside, season, identity.holder()).players
-                except FinaleError as error:  # the other boards of the source get theirs all the same
-                    taken.unapplied = taken.unapplied or error
-                    taken.left.add(season.key)
+    if not keys - taken.left:
+        return
+    configured = {board.name: board for board in boards}
+    for season in seasons.of_keys(outside.database, keys - taken.left, configured):
+        if season.board.name in configured and season.frozen_at is None:
+            try:
+                taken.applied += apply_pending(outside, season, identity.holder()).players
+            except FinaleError as error:  # the other boards of the source get theirs all the same
+                taken.unapplied = taken.unapplied or error
+                taken.left.add(season.key)
 
 
 def apply_all(outside: Outside, season: Season, *, every_total: bool) -> Applied:

@@ -17,7 +17,7 @@ where e.at >= r.starts_at and e.at < r.ends_at;
 create temp table counted (
     season_id int, match_id text collate "C", player_id bytea, points bigint, played_at timestamptz, frozen boolean
 ) on commit drop;
-create temp table fresh (season_id int, player_id bytea, points bigint, version bigint) on commit drop;
+create temp table fresh (season_id int, player_id bytea, points bigint) on commit drop;
 create temp table recounted (
     season_id int, player_id bytea, points numeric, reached_at timestamptz, matches int,
     first_at timestamptz, last_at timestamptz, highest numeric, lowest numeric
@@ -34,6 +34,24 @@ with instants as (
     select *, sum(points) over upto as held, sum(points) over (partition by season_id, player_id) as final
     from instants
     window upto as (partition by season_id, player_id order by played_at)
+-- use: added
+
+-- name: add_last
+with instants as (
+    -- Of the matches of one instant the one with the greatest id, in byte order, is the last.
+    select distinct on (c.season_id, c.player_id, c.played_at)
+           c.season_id, c.player_id, c.played_at, c.points as held,
+           count(*) over (partition by c.season_id, c.player_id, c.played_at) as matches
+    from counted c join rules r using (season_id)
+    where not c.frozen and r.aggregate = 'last'
+    order by c.season_id, c.player_id, c.played_at, c.match_id desc
+), held as (
+    select *, first_value(held) over (partition by season_id, player_id order by played_at desc) as final
+    from instants
+-- use: added
+
+-- name: added
+-- From what is held at each instant to the totals. What it is added to is the present total, or nothing for "last".
 ), batch as (
     select season_id, player_id, min(played_at) as first_at, max(played_at) as last_at, min(final) as points,
            min(played_at) filter (where held = final) as reached_at, sum(matches)::int as matches,
@@ -49,57 +67,21 @@ with instants as (
     where highest < %(large)s and lowest > -%(large)s::numeric
     order by season_id, player_id
     on conflict (season_id, player_id) do update
-    set points = t.points + excluded.points,
-        reached_at = case when excluded.points = 0 then t.reached_at else excluded.reached_at end,
+    set points = t.points * %(adds)s::int + excluded.points,
+        reached_at = case when t.points * %(adds)s::int + excluded.points = t.points then t.reached_at
+                          else excluded.reached_at end,
         matches = t.matches + excluded.matches,
         version = t.version + 1,
         last_at = excluded.last_at,
-        highest = greatest(t.highest, t.points + excluded.highest),
-        lowest = least(t.lowest, t.points + excluded.lowest)
+        highest = greatest(t.highest, t.points * %(adds)s::int + excluded.highest),
+        lowest = least(t.lowest, t.points * %(adds)s::int + excluded.lowest)
     -- Exact only if all are later than what was counted, and these points were never held before, or are held now.
     where excluded.first_at > t.last_at
-      and (excluded.points = 0 or t.points + excluded.points not between t.lowest and t.highest)
-    returning season_id, player_id, points, version
+      and (t.points * %(adds)s::int + excluded.points = t.points
+           or t.points * %(adds)s::int + excluded.points not between t.lowest and t.highest)
+    returning season_id, player_id, points
 )
-insert into fresh select season_id, player_id, points, version from added;
-
--- name: add_last
-with instants as (
-    -- Of the matches of one instant the one with the greatest id, in byte order, is the last.
-    select distinct on (c.season_id, c.player_id, c.played_at)
-           c.season_id, c.player_id, c.played_at, c.points as held,
-           count(*) over (partition by c.season_id, c.player_id) as matches
-    from counted c join rules r using (season_id)
-    where not c.frozen and r.aggregate = 'last'
-    order by c.season_id, c.player_id, c.played_at, c.match_id desc
-), held as (
-    select *, first_value(held) over (partition by season_id, player_id order by played_at desc) as final
-    from instants
-), batch as (
-    select season_id, player_id, min(played_at) as first_at, max(played_at) as last_at, min(final) as points,
-           min(played_at) filter (where held = final) as reached_at, min(matches)::int as matches,
-           max(held) as highest, min(held) as lowest
-    from held
-    group by 1, 2
-), added as (
-    insert into finale.player_total as t
-        (season_id, player_id, points, reached_at, matches, version, first_at, last_at, highest, lowest)
-    select season_id, player_id, points, reached_at, matches, 1, first_at, last_at, highest, lowest
-    from batch
-    order by season_id, player_id
-    on conflict (season_id, player_id) do update
-    set points = excluded.points,
-        reached_at = case when excluded.points = t.points then t.reached_at else excluded.reached_at end,
-        matches = t.matches + excluded.matches,
-        version = t.version + 1,
-        last_at = excluded.last_at,
-        highest = greatest(t.highest, excluded.highest),
-        lowest = least(t.lowest, excluded.lowest)
-    where excluded.first_at > t.last_at
-      and (excluded.points = t.points or excluded.points not between t.lowest and t.highest)
-    returning season_id, player_id, points, version
-)
-insert into fresh select season_id, player_id, points, version from added;
+insert into fresh select season_id, player_id, points from added;
 
 -- name: add_best
 with ranked as (
@@ -133,9 +115,9 @@ with ranked as (
         last_at = greatest(t.last_at, excluded.last_at),
         highest = greatest(t.highest, excluded.highest),
         lowest = least(t.lowest, excluded.lowest)
-    returning season_id, player_id, points, version
+    returning season_id, player_id, points
 )
-insert into fresh select season_id, player_id, points, version from added;
+insert into fresh select season_id, player_id, points from added;
 
 -- name: left_to_recount
 create temp table touched on commit drop as
@@ -210,9 +192,9 @@ with settled as (
         highest = least(f.highest, %(large)s)::bigint, lowest = greatest(f.lowest, -%(large)s::numeric)::bigint
     from recounted f
     where t.season_id = f.season_id and t.player_id = f.player_id
-    returning t.season_id, t.player_id, t.points, t.version
+    returning t.season_id, t.player_id, t.points
 )
-insert into fresh select season_id, player_id, points, version from settled;
+insert into fresh select season_id, player_id, points from settled;
 
 -- name: remove
 with gone as (
@@ -220,18 +202,16 @@ with gone as (
     using touched g
     where t.season_id = g.season_id and t.player_id = g.player_id
       and not exists (select from recounted f where f.season_id = g.season_id and f.player_id = g.player_id)
-    returning t.season_id, t.player_id, t.version
+    returning t.season_id, t.player_id
 ), noted as (
     insert into finale.removed_player (season_id, player_id)
     select season_id, player_id from gone order by 1, 2
     on conflict do nothing
 )
-insert into fresh select season_id, player_id, null, version from gone;
+insert into fresh select season_id, player_id, null from gone;
 
 -- name: pend
-insert into finale.pending as p (season_id, bucket, player_id, version)
-select season_id, finale.bucket_of(player_id), player_id, version
+insert into finale.pending (season_id, bucket, players)
+select season_id, finale.bucket_of(player_id) as bucket, array_agg(player_id)
 from fresh
-order by 1, 2, 3
--- Never a version that was pending before: the total of a player who was removed begins anew.
-on conflict (season_id, bucket, player_id) do update set version = greatest(excluded.version, p.version + 1);
+group by season_id, bucket;

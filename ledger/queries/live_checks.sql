@@ -22,11 +22,13 @@ where season_id = %(key)s and (%(cursor)s::bytea is null or player_id > %(cursor
 order by player_id limit %(limit)s;
 
 -- name: held
-select n.player_id, t.points, t.reached_at, t.version, p.version is not null as pending
+select n.player_id, t.points, t.reached_at, t.version, p.player_id is not null as pending
 from unnest(%(players)s::bytea[]) with ordinality as n (player_id, at)
 left join finale.player_total t on t.season_id = %(key)s and t.player_id = n.player_id
-left join finale.pending p
-  on p.season_id = %(key)s and p.bucket = finale.bucket_of(n.player_id) and p.player_id = n.player_id
+left join (
+    select distinct u.player_id from finale.pending w cross join unnest(w.players) as u (player_id)
+    where w.season_id = %(key)s
+) p on p.player_id = n.player_id
 order by n.at;
 
 -- name: record

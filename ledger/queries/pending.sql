@@ -33,21 +33,37 @@ with mine as (
       on l.season_id = %(key)s and l.bucket = m.bucket and l.holder = %(holder)s and l.fence = m.fence
     join finale.season s
       on s.season_id = l.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
-)
-select p.bucket, p.player_id, p.version, t.points, t.reached_at
-from (
-    -- Bucket by bucket along the key, so that no more is read than is asked for.
-    select p.*
-    from mine cross join lateral (
-        select * from finale.pending p
-        where p.season_id = %(key)s and p.bucket = mine.bucket
-        order by p.player_id
-        limit %(limit)s
+), entries as materialized (
+    select *
+    from (
+        select *, sum(size) over (order by bucket, pending_id) - size as before
+        from (
+            -- Bucket by bucket along the key, so that no more is read than is asked for.
+            select p.*
+            from mine cross join lateral (
+                select * from finale.pending p
+                where p.season_id = %(key)s and p.bucket = mine.bucket
+                order by p.pending_id
+                limit %(limit)s
+            ) p
+            limit %(limit)s
+        ) p
     ) p
-    limit %(limit)s
-) p
-left join finale.player_total t on t.season_id = p.season_id and t.player_id = p.player_id
-order by p.bucket, p.player_id;
+    where before < %(limit)s
+), waiting as (
+    select distinct e.bucket, u.player_id from entries e cross join unnest(e.players) as u (player_id)
+), told as (
+    select w.bucket, array_agg(w.player_id) as players, array_agg(t.points) as points, array_agg(t.reached_at) as times
+    from waiting w
+    -- One by one along the key, also where the planner has no statistics yet.
+    left join lateral (
+        select * from finale.player_total t where t.season_id = %(key)s and t.player_id = w.player_id limit 1
+    ) t on true
+    group by w.bucket
+)
+select told.*, e.entries
+from told join (select bucket, array_agg(pending_id) as entries from entries group by bucket) e using (bucket)
+order by told.bucket;
 
 -- name: record
 with held as (
@@ -70,17 +86,10 @@ with held as (
     join held h using (bucket)
     order by 2, 3
     on conflict (season_id, bucket, shard) do update set number = excluded.number, token = excluded.token
-), written as (
-    select p.season_id, p.bucket, p.player_id
-    from unnest(%(of_players)b::smallint[], %(players)b::bytea[], %(versions)b::bigint[]) as a (bucket, player_id, version)
-    join held h on h.bucket = a.bucket
-    join finale.pending p
-      on p.season_id = h.season_id and p.bucket = a.bucket and p.player_id = a.player_id and p.version = a.version
-    -- A row that is locked is getting a newer version just now: it stays, and nobody waits.
-    for update of p skip locked
 ), gone as (
-    delete from finale.pending p using written w
-    where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.player_id
+    delete from finale.pending p
+    using unnest(%(of_entries)s::smallint[], %(entries)s::bigint[]) as a (bucket, pending_id) join held h using (bucket)
+    where p.season_id = h.season_id and p.bucket = a.bucket and p.pending_id = a.pending_id
 )
 select bucket, set_config('synchronous_commit', 'off', true) from held;
 
@@ -100,37 +109,33 @@ on conflict (season_id, bucket, shard) do update set number = excluded.number, t
 select season_id, bucket, shard, number, token from finale.bucket_mark where season_id = any(%(keys)s);
 
 -- name: listed
-select bucket, player_id, version from finale.pending where season_id = %(key)s limit %(limit)s;
+select bucket, pending_id from finale.pending where season_id = %(key)s order by pending_id limit %(limit)s;
 
 -- name: done
-with written as (
-    select p.season_id, p.bucket, p.player_id
-    from finale.pending p
-    join unnest(%(of_players)s::smallint[], %(players)s::bytea[], %(versions)s::bigint[]) as a (bucket, player_id, version)
-      on p.bucket = a.bucket and p.player_id = a.player_id and p.version = a.version
-    where p.season_id = %(key)s
-    for update of p skip locked
-)
-delete from finale.pending p using written w
-where p.season_id = w.season_id and p.bucket = w.bucket and p.player_id = w.player_id;
+delete from finale.pending p
+using unnest(%(of_entries)s::smallint[], %(entries)s::bigint[]) as a (bucket, pending_id)
+where p.season_id = %(key)s and p.bucket = a.bucket and p.pending_id = a.pending_id;
 
 -- name: again
-insert into finale.pending as p (season_id, bucket, player_id, version)
-select t.season_id, finale.bucket_of(t.player_id), t.player_id, t.version
+insert into finale.pending (season_id, bucket, players)
+select season_id, bucket, array_agg(player_id)
 from (
-    select season_id, player_id, version from finale.player_total
-    union all
-    -- Whose last match was voided is taken out again; one who has played since stands above too.
-    select season_id, player_id, 0 from finale.removed_player r
-    where not exists (
-        select from finale.player_total t where t.season_id = r.season_id and t.player_id = r.player_id
-    )
-) t
-join finale.season s
-  on s.season_id = t.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
-where t.season_id = %(key)s and finale.bucket_of(t.player_id) = any(%(buckets)s::smallint[])
-order by 1, 2, 3
-on conflict (season_id, bucket, player_id) do nothing;
+    select w.*, row_number() over (partition by bucket) / 1000 as part
+    from (
+        select t.season_id, finale.bucket_of(t.player_id) as bucket, t.player_id
+        from (
+            select season_id, player_id from finale.player_total
+            union
+            -- Whose last match was voided is taken out again.
+            select season_id, player_id from finale.removed_player
+        ) t
+        join finale.season s
+          on s.season_id = t.season_id
+         and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+        where t.season_id = %(key)s and finale.bucket_of(t.player_id) = any(%(buckets)s::smallint[])
+    ) w
+) w
+group by season_id, bucket, part;
 
 -- name: players
 with mine as (
@@ -138,38 +143,40 @@ with mine as (
     where season_id = %(key)s and fence = %(fence)s and holder = %(holder)s
     for key share
 )
-insert into finale.pending as p (season_id, bucket, player_id, version)
-select s.season_id, finale.bucket_of(n.player_id), n.player_id, coalesce(t.version, 0)
+insert into finale.pending (season_id, bucket, players)
+select s.season_id, finale.bucket_of(n.player_id), array_agg(n.player_id)
 from mine
 join finale.season s
   on s.season_id = mine.season_id and not s.adopted
  and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
 cross join (select distinct player_id from unnest(%(players)s::bytea[]) as given (player_id)) n
-left join finale.player_total t on t.season_id = s.season_id and t.player_id = n.player_id
-order by 1, 2, 3
-on conflict (season_id, bucket, player_id) do nothing;
+group by 1, 2;
 
 -- name: lost
-insert into finale.pending as p (season_id, bucket, player_id, version)
-select t.season_id, l.bucket, t.player_id, t.version
-from unnest(%(buckets)s::smallint[], %(fences)s::bigint[]) as mine (bucket, fence)
-join finale.bucket_lease l
-  on l.season_id = %(key)s and l.bucket = mine.bucket and l.holder = %(holder)s and l.fence = mine.fence
-join finale.season s
-  on s.season_id = l.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
-join (
-    select season_id, player_id, version from finale.player_total
-    union all
-    select season_id, player_id, 0 from finale.removed_player r
-    where not exists (
-        select from finale.player_total t where t.season_id = r.season_id and t.player_id = r.player_id
-    )
-) t on t.season_id = l.season_id and finale.bucket_of(t.player_id) = l.bucket
-order by 1, 2, 3
-on conflict (season_id, bucket, player_id) do nothing;
+insert into finale.pending (season_id, bucket, players)
+select season_id, bucket, array_agg(player_id)
+from (
+    select t.season_id, l.bucket, t.player_id, row_number() over (partition by l.bucket) / 1000 as part
+    from unnest(%(buckets)s::smallint[], %(fences)s::bigint[]) as mine (bucket, fence)
+    join finale.bucket_lease l
+      on l.season_id = %(key)s and l.bucket = mine.bucket and l.holder = %(holder)s and l.fence = mine.fence
+    join finale.season s
+      on s.season_id = l.season_id and s.state not in ('sealed', 'rewarded', 'delivered', 'cleaned', 'cancelled')
+    join (
+        select season_id, player_id from finale.player_total
+        union
+        select season_id, player_id from finale.removed_player
+    ) t on t.season_id = l.season_id and finale.bucket_of(t.player_id) = l.bucket
+) w
+group by season_id, bucket, part;
+
+-- name: any_left
+select exists (select from finale.pending where season_id = %(key)s) as left;
 
 -- name: count
-select count(*) as count from finale.pending where season_id = %(key)s;
+select count(distinct player_id) as count
+from finale.pending p cross join unnest(p.players) as u (player_id)
+where p.season_id = %(key)s;
 
 -- name: seasons
 select distinct season_id from finale.pending;

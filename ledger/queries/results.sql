@@ -102,18 +102,43 @@ from (
 where s.season_id = r.season_id and (s.frozen or s.pruned);
 
 -- name: eligible
-select count(*) as count from staged where verdict is null;
+-- How many there are, and whether the ledger has one of the first, the middle and the last: they are then repeats, likely.
+select count(*) as count, exists (
+    select
+    from staged s
+    join finale.match_result r
+      on r.source_id = %(source_id)s and r.match_id = s.match_id and r.player_id = s.player_id
+    where s.verdict is null and s.line = any(%(looked_at)s::bigint[])
+) as known
+from staged where verdict is null;
 
--- name: insert
+-- name: insert_new
 with taken as (
+    -- use: inserted
+    returning match_id, player_id, points, played_at, attributes
+), kept as (
+    -- use: counted
+)
+select count(*) as count from taken;
+
+-- name: insert_unless_known
+with taken as (
+    -- use: inserted
+    on conflict do nothing
+    returning match_id, player_id, points, played_at, attributes
+), kept as (
+    -- use: counted
+)
+select count(*) as count from taken;
+
+-- name: inserted
     insert into finale.match_result (source_id, match_id, player_id, points, played_at, attributes)
     select %(source_id)s, match_id, player_id, points, played_at, attributes
     from staged where verdict is null
     -- In one order, so that no two importers wait for each other; of equal keys the first line is taken.
     order by match_id, player_id, line
-    on conflict do nothing
-    returning match_id, player_id, points, played_at, attributes
-), kept as (
+
+-- name: counted
     insert into counted (season_id, match_id, player_id, points, played_at, frozen)
     select r.season_id, t.match_id, t.player_id, t.points, t.played_at, r.frozen
     from taken t
@@ -123,8 +148,6 @@ with taken as (
         where slots.slot = width_bucket(t.played_at, (select edges from edges))
           and finale.matches_filter(t.attributes, r.wanted)
     ) r on true
-)
-select count(*) as count from taken;
 
 -- name: compare_known
 with fresh_keys as (

@@ -22,6 +22,9 @@ select * from finale.season where board = %(board)s and season = %(season)s;
 -- name: of_board
 select * from finale.season where board = %(board)s order by starts_at, season_id;
 
+-- name: of_keys
+select * from finale.season where season_id = any(%(keys)s::int[]) order by starts_at, season_id;
+
 -- name: unfinished
 select * from finale.season where board = %(board)s and state not in ('cleaned', 'cancelled') order by ends_at, season_id;
 

@@ -1,19 +1,34 @@
 -- name: take
-with rules as (
+with given as (
     select *
     from jsonb_to_recordset(%(rules)s) as r (
         season_id int, starts_at timestamptz, ends_at timestamptz, wanted jsonb,
-        aggregate text, descending boolean, least bigint, most bigint
+        aggregate text, descending boolean, least bigint, most bigint, fixed_at timestamptz
     )
-    where %(played_at)s >= r.starts_at and %(played_at)s < r.ends_at
-      and finale.matches_filter(%(attributes)s::jsonb, r.wanted)
+), there as (
+    -- As seasons.of_source has them.
+    select s.* from finale.season s
+    where s.definition ->> 'source' = %(source)s and s.definition ->> 'ledger' = 'own' and s.state <> 'cancelled'
+      and s.starts_at <= %(played_at)s and s.ends_at > %(played_at)s
+), known as (
+    select (select count(*) from there) = (select count(*) from given) and not exists (
+        select from given g
+        where not exists (
+            select from there t
+            where t.season_id = g.season_id and t.starts_at = g.starts_at and t.ends_at = g.ends_at
+              and t.fixed_at = g.fixed_at
+        )
+    ) as as_known
+), rules as (
+    select g.* from given g where finale.matches_filter(%(attributes)s::jsonb, g.wanted)
 ), counting as (
-    select r.* from rules r join finale.season s using (season_id)
+    select r.* from rules r join there s using (season_id)
     where s.frozen_at is null and s.pruned_at is null and s.state in ('scheduled', 'open', 'closing')
 ), taken as (
     insert into finale.match_result (source_id, match_id, player_id, points, played_at, attributes)
     select %(source_id)s, %(match_id)s, %(player_id)s, %(points)s, %(played_at)s, %(attributes)s::jsonb
-    where (select count(*) from counting) = (select count(*) from rules) and exists (select from rules)
+    where (select as_known from known) and %(played_at)s <= clock_timestamp() + %(ahead)s
+      and (select count(*) from counting) = (select count(*) from rules) and exists (select from rules)
       and not exists (
         select from finale.void v
         where v.source_id = %(source_id)s and v.match_id = %(match_id)s and v.player_id in ('', %(player_id)s)
@@ -60,13 +75,11 @@ with rules as (
              and (excluded.points = t.points or excluded.points not between t.lowest and t.highest)
         else true
     end
-    returning season_id, player_id, points, version
+    returning season_id, player_id, points
 ), pended as (
-    insert into finale.pending as p (season_id, bucket, player_id, version)
-    select season_id, finale.bucket_of(player_id), player_id, version from added
-    order by 1, 2, 3
-    on conflict (season_id, bucket, player_id) do update set version = greatest(excluded.version, p.version + 1)
+    insert into finale.pending (season_id, bucket, players)
+    select season_id, finale.bucket_of(player_id), array[player_id] from added
 )
-select (select count(*) from rules) as wanted,
+select (select as_known from known) as as_known, (select count(*) from rules) as wanted,
        (select count(*) from added a join counting c using (season_id) where a.points between c.least and c.most) as counted,
        (select coalesce(array_agg(season_id), '{}') from added) as seasons;

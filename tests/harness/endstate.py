@@ -36,7 +36,7 @@ _QUERIES = {
     "told": "select season_id, event from finale.journal where event in ('voided', 'pruned') order by journal_id",
     "late": "select season_id, match_id, player_id from finale.late_result order by 1, 2, 3",
     "set aside": "select kind, given from finale.set_aside order by fingerprint",
-    "pending": "select season_id, bucket, player_id from finale.pending order by 1, 2, 3",
+    "pending": "select distinct season_id, bucket, unnest(players) as player_id from finale.pending order by 1, 2, 3",
     "grants": "select * from finale.grants order by season_id, grant_id",
     "payable": "select board, season, grant_id, player_id, rule, item, amount, position, rank from finale.payable"
     " order by grant_id",

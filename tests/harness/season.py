@@ -239,7 +239,8 @@ def _fall_behind(found: Outside, key: int, live_keys: Sequence[str]) -> None:
     """Leave the totals of two buckets pending: half of these players are missing in Redis."""
     pending.again(found.database, key, BEHIND)
     members: Sequence[bytes] = [
-        row["player_id"] for row in found.database.run(b"select player_id from finale.pending order by player_id")
+        row["player_id"]
+        for row in found.database.run(b"select unnest(players) as player_id from finale.pending order by 1")
     ]
     assert len(members) > 40
     for live_key in live_keys:

@@ -32,7 +32,8 @@ def test_live_drift_is_told_apart_from_lag(world: World) -> None:
     assert finale("reconcile", "cup", "one", "--json").ok().json["drift"] == 0
     world.redis.zrem(KEY, "p010", "p011")
     world.sql(
-        "insert into finale.pending select season_id, finale.bucket_of(player_id), player_id, version"
+        "insert into finale.pending (season_id, bucket, players)"
+        " select season_id, finale.bucket_of(player_id), array[player_id]"
         " from finale.player_total where player_id = 'p011'"
     )
     world.redis.zincrby(KEY, 20, "p020")

@@ -193,7 +193,8 @@ def test_tick_writes_what_redis_missed(world: World) -> None:
     key = finale("season", "list", "daily", "--json").ok().json[0]["live_key"]
     world.redis.flushall()
     world.sql(
-        "insert into finale.pending select season_id, finale.bucket_of(player_id), player_id, version"
+        "insert into finale.pending (season_id, bucket, players)"
+        " select season_id, finale.bucket_of(player_id), array[player_id]"
         " from finale.player_total"
     )
     finale("tick").ok()

@@ -289,5 +289,7 @@ def _remove(database: Database, key: int, player: bytes) -> None:
         database.run(b"delete from finale.player_total where season_id = %(key)s and player_id = %(player)s", values)
         database.run(b"insert into finale.removed_player values (%(key)s, %(player)s)", values)
         database.run(
-            b"insert into finale.pending values (%(key)s, finale.bucket_of(%(player)s), %(player)s, 99)", values
+            b"insert into finale.pending (season_id, bucket, players)"
+            b" values (%(key)s, finale.bucket_of(%(player)s), array[%(player)s]::bytea[])",
+            values,
         )

@@ -62,8 +62,8 @@ def test_i6_overlapping_imports_count_every_result_once(database: Database, ledg
                 for key in pending.seasons(own):
                     for lease in pending.claim(own, key, "applier", HOUR):
                         found = pending.read(own, [lease], 50)
-                        pending.record(own, [lease], {(lease.bucket, 0): Mark(1)}, found, HOUR)
-                        applied += len(found)
+                        pending.record(own, [lease], {(lease.bucket, 0): Mark(1)}, found.entries, HOUR)
+                        applied += len(found.totals)
         return applied
 
     with ThreadPoolExecutor(WORKERS + 1) as pool:
@@ -109,8 +109,8 @@ def test_appliers_at_once_take_each_change_off_once_written(database: Database, 
             while pending.count(own, key):
                 for lease in pending.claim(own, key, f"applier {number}", HOUR, force=number == 0):
                     found = pending.read(own, [lease], 3)
-                    written.update({total.player_id: total.points or 0 for total in found})
-                    if pending.record(own, [lease], {(lease.bucket, 0): Mark(1)}, found, HOUR):
+                    written.update({total.player_id: total.points or 0 for total in found.totals})
+                    if pending.record(own, [lease], {(lease.bucket, 0): Mark(1)}, found.entries, HOUR):
                         pending.release(own, [lease])
 
     with ThreadPoolExecutor(3) as pool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, timedelta
 
 import psycopg
 import pytest
-from psycopg import sql
+from psycopg import Rollback, sql
 
 from jobs.embedded.postgres_server import PostgresServer
 from leaderboard.errors import AccessError, ConfigError, FinaleError, OutcomeUnknownError, UnavailableError
@@ -17,7 +18,7 @@ from ledger.database import Database
 from ledger.failures import where
 from ledger.freeze import freeze
 from tests.ledger import support
-from tests.ledger.support import result, take
+from tests.ledger.support import NOON, result, take
 
 SECRET = "s3cr3t-w0rd"
 WRONG = "wr0ng-w0rd"
@@ -66,12 +67,23 @@ def test_inner_blocks_are_savepoints(ledger_url: str) -> None:
         assert [row["name"] for row in database.run(b"select name from finale.source")] == ["kept"]
 
 
-def test_c62_nothing_is_prepared_on_the_server(ledger_url: str) -> None:
-    """C62: a pooler hands each transaction to another server process, which knows no statement of the last."""
+@pytest.mark.parametrize("pooled", [True, False])
+def test_c62_only_a_server_process_of_ones_own_prepares(
+    ledger_url: str, monkeypatch: pytest.MonkeyPatch, pooled: bool
+) -> None:
+    """C62: a pooler hands each transaction to another server process, which knows no statement of the last.
+
+    It names a process of its own making at login. Without one, what runs often is planned once, and nothing else.
+    """
+    if pooled:
+        monkeypatch.setattr(Database, "told_pid", 1)
     with Database(ledger_url) as database:
-        for _ in range(20):
+        for number in range(20):
             leases.find(database, 1)
-        assert database.run(b"select count(*) as n from pg_prepared_statements")[0]["n"] == 0
+            pending.any_left(database, 1)
+            take(database, result(f"m{number}", at=NOON + timedelta(minutes=number)))
+        prepared = {row["statement"] for row in database.run(b"select statement from pg_prepared_statements")}
+        assert len(prepared) == (0 if pooled else 3)
 
 
 def test_c62_no_state_of_a_session_is_needed_between_transactions(
@@ -80,19 +92,20 @@ def test_c62_no_state_of_a_session_is_needed_between_transactions(
     """C62: results, lease, freeze and pending totals work when every session state is thrown away between them."""
     run = Database.run
 
-    def discarding(self: Database, *args: object) -> object:
+    def discarding(self: Database, *args: object, **named: object) -> object:
         if not self._depth:
             self._connection.execute("discard all")
-        return run(self, *args)  # type: ignore[arg-type]  # passed on as they came
+        return run(self, *args, **named)  # type: ignore[arg-type]  # passed on as they came
 
     monkeypatch.setattr(Database, "run", discarding)
+    monkeypatch.setattr(Database, "told_pid", 1)  # as behind a pooler
     with Database(ledger_url) as database:
         season, lease = support.closing(database)
         assert take(database, result("m1", points=3)).new == 1
         freeze(database, lease, season)
         assert take(database, result("m2", points=3)).late == 1
         [bucket] = pending.claim(database, season.key, "applier", support.HOUR)
-        assert [total.points for total in pending.read(database, [bucket], 10)] == [3]
+        assert [total.points for total in pending.read(database, [bucket], 10).totals] == [3]
 
 
 def test_c71_a_copy_that_fails_leaves_a_usable_connection(ledger_url: str) -> None:
@@ -124,6 +137,43 @@ def test_a_commit_whose_answer_is_lost_has_an_unknown_outcome(ledger_url: str) -
     with Database(ledger_url) as database, pytest.raises(OutcomeUnknownError), database.transaction():
         database.run(b"insert into finale.source (name) values ('goals')")
         _end_backend(database, ledger_url)
+
+
+def test_a_transaction_that_begins_with_its_statements_is_one_like_any_other(ledger_url: str) -> None:
+    """It commits, rolls back on purpose or on an error, and tells a commit whose answer is lost."""
+    source = ("results.source", {"name": "goals"})
+    with Database(ledger_url) as database:
+        with database.begun(source, ("results.source_id", {"name": "goals"})) as [row]:
+            assert row["source_id"] > 0 and not database.usable
+        for name, error in (("kept", None), ("undone", Rollback), ("wrong", ValueError)):
+            with suppress(ValueError), database.begun(("results.source", {"name": name})) as rows:
+                assert rows == []
+                if error:
+                    raise error
+        with pytest.raises(FinaleError), database.begun(source, ("results.source", {"name": None})):
+            raise AssertionError("a statement failed before")
+        assert database.usable
+        assert [row["name"] for row in database.run(b"select name from finale.source")] == ["goals", "kept"]
+        with pytest.raises(OutcomeUnknownError), database.begun(source):
+            _end_backend(database, ledger_url)
+    with Database(ledger_url) as database:
+        _end_backend(database, ledger_url)
+        with pytest.raises(UnavailableError), database.begun(source):
+            raise AssertionError("there is no connection")
+
+
+def test_statements_sent_together_take_effect_together(ledger_url: str) -> None:
+    """All or none, each with its rows, the later ones seeing what the earlier did; a break leaves it unknown."""
+    with Database(ledger_url) as database:
+        find = ("results.source_id", {"name": "goals"})
+        nothing, _, [row] = database.together(find, ("results.source", {"name": "goals"}), find)
+        assert nothing == [] and row["source_id"] > 0
+        with pytest.raises(FinaleError):
+            database.together(("results.source", {"name": "undone"}), ("results.source", {"name": None}))
+        assert [row["name"] for row in database.run(b"select name from finale.source")] == ["goals"]
+        _end_backend(database, ledger_url)
+        with pytest.raises(OutcomeUnknownError):
+            database.together(find)
 
 
 def test_a_break_before_the_commit_is_unavailable(ledger_url: str) -> None:

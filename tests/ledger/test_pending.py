@@ -12,10 +12,11 @@ from leaderboard.errors import LeaseLostError
 from leaderboard.marks import Mark
 from ledger import pending
 from ledger.database import Database
-from ledger.pending import BUCKETS, BucketLease
+from ledger.pending import BUCKETS, BucketLease, Waiting
 from tests.ledger.support import HOUR, NOON, leased, result, season_of, take, taken_over
 
 KEY = 1
+NOTHING = Waiting([], [])
 MARKS = {(bucket, 0): Mark(1, "t1") for bucket in range(pending.BUCKETS)}
 
 
@@ -30,6 +31,10 @@ def database(ledger_url: str) -> Iterator[Database]:
 def _bucket(database: Database, player: bytes) -> int:
     row = database.run(b"select finale.bucket_of(%(player)s) as bucket", {"player": player})[0]
     return int(row["bucket"])
+
+
+def _read(database: Database, lease: BucketLease, limit: int = 10) -> Waiting:
+    return pending.read(database, [lease], limit)
 
 
 def _claim(
@@ -52,7 +57,7 @@ def test_new_totals_are_pending_and_read_as_they_are_now(database: Database) -> 
     assert pending.count(database, KEY) == 2 and pending.seasons(database) == [KEY]
     lease = _claim(database, b"ann")
     assert lease is not None and lease.fence == 1 and pending.marks(database, KEY) == {}
-    [total] = pending.read(database, [lease], 10)
+    [total] = _read(database, lease).totals
     assert (total.player_id, total.points, total.reached_at) == (b"ann", 5, NOON)
 
 
@@ -60,42 +65,55 @@ def test_what_was_written_is_taken_off(database: Database) -> None:
     lease = _claim(database, b"ann")
     assert lease is not None
     pending.record(database, [lease], {(lease.bucket, 0): Mark(6, "t6"), (lease.bucket, 2): Mark(1, "u1")}, [], HOUR)
-    pending.record(database, [lease], {(lease.bucket, 0): Mark(7, "t7")}, pending.read(database, [lease], 10), HOUR)
+    pending.record(database, [lease], {(lease.bucket, 0): Mark(7, "t7")}, _read(database, lease).entries, HOUR)
     assert pending.marks(database, KEY) == {(lease.bucket, 0): Mark(7, "t7"), (lease.bucket, 2): Mark(1, "u1")}
-    assert pending.read(database, [lease], 10) == []
+    assert _read(database, lease) == NOTHING
     pending.release(database, [lease])
     again = _claim(database, b"ann", "two", every=True)
     assert again is not None and again.fence == 2
 
 
 def test_a_total_that_changes_between_read_and_record_stays_pending(database: Database) -> None:
-    """The version that was written is no longer the one on the list: the newer total is written next."""
+    """The change has an entry of its own, which was not read: the newer total is written next."""
     lease = _claim(database, b"ann")
     assert lease is not None
-    found = pending.read(database, [lease], 10)
+    found = _read(database, lease)
     take(database, result("m2", "ann", 1))
-    pending.record(database, [lease], MARKS, found, HOUR)
-    [total] = pending.read(database, [lease], 10)
-    assert total.points == 6 and total.version > found[0].version
+    pending.record(database, [lease], MARKS, found.entries, HOUR)
+    [total] = _read(database, lease).totals
+    assert total.points == 6
 
 
 def test_a_total_that_is_changing_is_neither_waited_for_nor_taken_off(database: Database, ledger_url: str) -> None:
-    """An applier never waits for an import: a row that one has locked stays on the list."""
+    """An applier never waits for an import, of whose transaction it sees neither the total nor the entry."""
     lease = _claim(database, b"ann")
     assert lease is not None
-    found = pending.read(database, [lease], 10)
     with Database(ledger_url) as other, other.transaction():
-        other.run(b"update finale.pending set version = version + 1")
+        take(other, result("m2", "ann", 1))
         database.run(b"set lock_timeout = '5s'")
-        pending.record(database, [lease], MARKS, found, HOUR)
-    assert [total.version for total in pending.read(database, [lease], 10)] == [found[0].version + 1]
+        found = _read(database, lease)
+        pending.record(database, [lease], MARKS, found.entries, HOUR)
+        assert [total.points for total in found.totals] == [5] and _read(database, lease) == NOTHING
+    assert [total.points for total in _read(database, lease).totals] == [6]
+
+
+def test_a_player_is_written_once_however_often_she_is_listed(database: Database) -> None:
+    """Each result of a player adds an entry; a round reads her total once and takes all of them off."""
+    for number in range(2, 30):
+        take(database, result(f"m{number}", "ann", 1))
+    lease = _claim(database, b"ann")
+    assert lease is not None and pending.count(database, KEY) == 2
+    found = _read(database, lease, 100)
+    assert [total.points for total in found.totals] == [33] and len(found.entries) == 29
+    pending.record(database, [lease], MARKS, found.entries, HOUR)
+    assert _read(database, lease) == NOTHING
 
 
 def test_a_player_without_matches_is_to_be_removed(database: Database) -> None:
     database.run(b"delete from finale.player_total where player_id = 'ann'")
     lease = _claim(database, b"ann")
     assert lease is not None
-    [total] = pending.read(database, [lease], 10)
+    [total] = _read(database, lease).totals
     assert (total.player_id, total.points, total.reached_at) == (b"ann", None, None)
 
 
@@ -106,8 +124,8 @@ def test_i9_a_bucket_has_one_holder(database: Database) -> None:
     assert _claim(database, b"ann", "two") is None
     taken = _claim(database, b"ann", "two", force=True)
     assert taken is not None and taken.fence == lease.fence + 1
-    assert pending.record(database, [lease], MARKS, pending.read(database, [lease], 10), HOUR) == set()
-    assert pending.read(database, [taken], 10) != [] and pending.marks(database, KEY) == {}
+    assert pending.record(database, [lease], MARKS, _read(database, lease).entries, HOUR) == set()
+    assert _read(database, taken) != NOTHING and pending.marks(database, KEY) == {}
     assert pending.count(database, KEY) == 2
     pending.release(database, [lease])
     assert _claim(database, b"ann", "three") is None, "an old holder cannot give back what another one has"
@@ -122,9 +140,9 @@ def test_i9_what_is_held_is_renewed_and_what_was_lost_is_not_written_down(databa
     lost = {one.bucket for one in pending.claim(database, KEY, "two", HOUR, force=True)}
     with pytest.raises(LeaseLostError, match=r"bucket \d+ of players was taken over"):
         pending.renew(database, held, HOUR)
-    assert pending.read(database, held, 10) == []
+    assert pending.read(database, held, 10) == NOTHING
     left = set(range(BUCKETS)) - lost
-    assert lost and pending.record(database, held, MARKS, before, HOUR) == left
+    assert lost and pending.record(database, held, MARKS, before.entries, HOUR) == left
     assert pending.marks(database, KEY).keys() == {(bucket, 0) for bucket in left}
     assert pending.count(database, KEY) == 2
 
@@ -152,22 +170,25 @@ def test_lost_writes_are_pending_again(database: Database) -> None:
     """Only the buckets named, every player of them once, also beside what is pending already."""
     lease = _claim(database, b"ann")
     assert lease is not None
-    pending.record(database, [lease], MARKS, pending.read(database, [lease], 10), HOUR)
+    pending.record(database, [lease], MARKS, _read(database, lease).entries, HOUR)
     assert pending.count(database, KEY) == 1
     pending.again(database, KEY, [_bucket(database, b"ann")])
     pending.again(database, KEY, range(BUCKETS))
     assert pending.count(database, KEY) == 2
-    assert [total.points for total in pending.read(database, [lease], 10)] == [5]
+    assert [total.points for total in _read(database, lease).totals] == [5]
 
 
-def test_reading_is_limited_and_ordered(database: Database) -> None:
+def test_reading_is_limited_but_no_entry_is_cut(database: Database) -> None:
+    """The oldest entries come first, until they have so many players."""
     bucket = _bucket(database, b"ann")
-    players = [player for player in (f"p{n}".encode() for n in range(2_000)) if _bucket_here(player) == bucket]
-    take(database, *(result("m3", player) for player in players))
+    players = [player for player in (f"p{n}".encode() for n in range(2_000)) if _bucket_here(player) == bucket][:20]
+    for number in range(4):
+        take(database, *(result("m3", player) for player in players[number * 5 : number * 5 + 5]))
     lease = _claim(database, b"ann")
     assert lease is not None
-    found = [total.player_id for total in pending.read(database, [lease], 10)]
-    assert found == sorted([b"ann", *players])[:10]
+    found = _read(database, lease, 7)
+    assert {total.player_id for total in found.totals} == {b"ann", *players[:10]} and len(found.entries) == 3
+    assert len(_read(database, lease, 100).totals) == 21
 
 
 def _bucket_here(player: bytes) -> int:
@@ -194,7 +215,7 @@ def test_lost_writes_are_pending_again_only_where_they_are_still_held(database: 
     """A bucket that another applier took meanwhile is for that one to look after."""
     held = pending.claim(database, KEY, "one", HOUR, every=True)
     for lease in held:
-        pending.record(database, [lease], MARKS, pending.read(database, [lease], 10), HOUR)
+        pending.record(database, [lease], MARKS, _read(database, lease).entries, HOUR)
     assert pending.count(database, KEY) == 0
     assert _claim(database, b"ann", "two", every=True, force=True) is not None
     pending.lost(database, held)
@@ -209,7 +230,7 @@ def test_nothing_of_a_sealed_season_is_written(database: Database) -> None:
     lease = _claim(database, b"ann")
     assert lease is not None
     database.run(b"update finale.season set state = 'sealed'")
-    assert pending.read(database, [lease], 10) == []
+    assert _read(database, lease) == NOTHING
     assert pending.claim(database, KEY, "two", HOUR, every=True, force=True) == []
     database.run(b"delete from finale.pending")
     pending.again(database, KEY, range(BUCKETS))

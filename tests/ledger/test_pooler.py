@@ -100,11 +100,11 @@ def test_c62_results_voids_leases_and_freeze_through_a_pooler(pooler: str, ledge
         voids.void(other, "goals", "m19", player=None, who="ana", because="test", dry_run=False)
         held = pending.claim(one, season.key, "applier", support.HOUR)
         found = pending.read(one, held, 1_000)
-        assert len(found) == 501
-        assert {total.points for total in found if total.player_id == b"ann"} == {sum(range(19))}
-        assert {total.reached_at for total in found} == {NOON}
+        assert len(found.totals) == 501
+        assert {total.points for total in found.totals if total.player_id == b"ann"} == {sum(range(19))}
+        assert {total.reached_at for total in found.totals} == {NOON}
         marks = {(lease.bucket, 0): Mark(1, "t") for lease in held}
-        assert pending.record(one, held, marks, found, support.HOUR) == {lease.bucket for lease in held}
+        assert pending.record(one, held, marks, found.entries, support.HOUR) == {lease.bucket for lease in held}
         assert pending.count(other, season.key) == 0
         freeze(one, lease, season)
         assert take(other, result("late", points=3)).late == 1

@@ -55,6 +55,17 @@ def test_c64_i6_repeats_and_conflicts_within_a_batch(database: Database) -> None
     assert totals(database, season_of(database)) == {b"ann": (12, NOON, 2)}
 
 
+def test_i6_a_few_known_results_anywhere_among_new_ones(database: Database) -> None:
+    """I6: wherever in a batch those stand that the ledger has, each new one counts once, and each known one not."""
+    known = [result(f"k{n}", f"p{n}") for n in range(3)]
+    take(database, *known)
+    for turn, at in enumerate((0, 3, 9)):
+        new = [result(f"n{turn}-{n}", f"p{n}") for n in range(9)]
+        found = take(database, *new[:at], known[turn], *new[at:])
+        assert (found.new, found.repeated, found.conflicting) == (9, 1, 0)
+    assert sum(matches for _, _, matches in totals(database, season_of(database)).values()) == 30
+
+
 def test_conflict_with_the_ledger_is_told_and_kept_once(database: Database) -> None:
     """The same key with other values never replaces what stands; a repeated import sets it aside once."""
     take(database, result("m1", points=5))
