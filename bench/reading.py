@@ -74,6 +74,10 @@ def _questions(client: redis.Redis, days: int) -> dict[str, dict[str, Callable[[
         return client.zcount(key, f"({score!r}", "+inf") + 1, client.zcard(key), score
 
     return {
+        "top 10": {
+            "Finale": lambda _: board.top(10),
+            "bare": lambda _: client.zrange(key, 0, 9, desc=True, withscores=True),
+        },
         "top 100": {
             "Finale": lambda _: board.top(100),
             "bare": lambda _: client.zrange(key, 0, 99, desc=True, withscores=True),

@@ -62,9 +62,11 @@ class Stream:
                 cursor.fetchall()
             cursor.adbc_statement.set_options(**{StatementOptions.BATCH_SIZE_HINT_BYTES.value: str(_BATCH_BYTES)})
             cursor.execute(statement)
-            # The cursor's own reader is pyarrow's, which drops the server's error code; this is the driver's.
+            # The driver's own reader, which keeps the server's error code, by which a stream that broke off is told as
+            # lost, refused or too slow. Nothing public returns it: fetch_record_batch gives pyarrow's, without the code
+            # (apache/arrow-adbc#1523), and so does pyarrow from the handle.
             handle = cursor.fetch_arrow()
-            return cursor, AdbcRecordBatchReader._import_from_c(handle.address)  # noqa: SLF001 - the public reader drops the error code
+            return cursor, AdbcRecordBatchReader._import_from_c(handle.address)  # noqa: SLF001 - see above
         except BaseException:
             cursor.close()
             raise

@@ -47,7 +47,7 @@ def run(client: Redis, name: str, keys: Mapping[str, str], *arguments: bytes | s
     AccessError or WrongTypeError; on an error that the script itself met nothing has been written.
     """
     script = load(name)
-    rest = (len(keys), *(key.encode() for key in keys), *arguments)
+    rest = (len(keys), *map(str.encode, keys), *arguments)
     try:
         try:
             return send(client, "EVALSHA", script.digest, *rest)

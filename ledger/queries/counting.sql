@@ -213,5 +213,6 @@ insert into fresh select season_id, player_id, null from gone;
 -- name: pend
 insert into finale.pending (season_id, bucket, players)
 select season_id, finale.bucket_of(player_id) as bucket, array_agg(player_id)
-from fresh
-group by season_id, bucket;
+-- So that an entry has a thousand players or so, however large the board.
+from (select *, row_number() over () / 64000 as part from fresh) f
+group by season_id, bucket, part;
