@@ -105,6 +105,8 @@ class Daemon:
         self._flights: dict[str, _Flight] = {}
         self._told: set[str] = set()
         self._again: set[str] = set()
+        self._counting = threading.Lock()
+        self._under_way, self._more = 0, False
         self._returned_at = float("-inf")
 
     def wake(self) -> None:
@@ -165,6 +167,8 @@ class Daemon:
             flight = self._flights.get(name)
             if flight is None or flight.future.done():
                 self._told.discard(name)
+                with self._counting:
+                    self._under_way += 1
                 self._flights[name] = _Flight(self._threads.submit(self._board, name, now), time.monotonic())
                 continue
             self._again.add(name)
@@ -184,8 +188,19 @@ class Daemon:
         except Exception as error:  # one board never stops another, whatever is wrong with it
             found = [Ticked(name, error=FinaleError(f"this should not have happened: {type(error).__name__}: {error}"))]
         self._observer.ticked(found)
-        if name in self._again or any(one.steps or one.created for one in found):
-            self._wake.set()  # what was done may have made more due, or set new bounds
+        self._landed(name in self._again or any(one.steps or one.created for one in found))
+
+    def _landed(self, more: bool) -> None:
+        """Look again once nothing is under way, if something was done, which may have made more due or set new bounds.
+
+        While a board is under way for long, the interval's rounds look.
+        """
+        with self._counting:
+            self._more |= more
+            self._under_way -= 1
+            if self._under_way == 0 and self._more:
+                self._more = False
+                self._wake.set()
 
     def _look_for_returned(self, outside: Outside, now: datetime) -> None:
         if time.monotonic() - self._returned_at >= 60:
