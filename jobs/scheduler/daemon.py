@@ -187,8 +187,10 @@ class Daemon:
             found = [Ticked(name, error=error)]
         except Exception as error:  # one board never stops another, whatever is wrong with it
             found = [Ticked(name, error=FinaleError(f"this should not have happened: {type(error).__name__}: {error}"))]
-        self._observer.ticked(found)
-        self._landed(name in self._again or any(one.steps or one.created for one in found))
+        try:
+            self._observer.ticked(found)
+        finally:
+            self._landed(name in self._again or any(one.steps or one.created for one in found))
 
     def _landed(self, more: bool) -> None:
         """Look again once nothing is under way, if something was done, which may have made more due or set new bounds.
