@@ -17,6 +17,7 @@ from ledger.database import Database
 #: First numbers of the locks; the second is the season's or the source's own.
 SEASONS = 0x46494E41
 SOURCES = 0x46494E42
+PRUNES = 0x46494E43
 
 LOCK_TIMEOUT = "250ms"
 TRIES = 240

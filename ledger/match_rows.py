@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -58,18 +58,58 @@ def pruned_at(database: Database, key: int) -> datetime | None:
     return row["pruned_at"] if row else None
 
 
-def close(database: Database, lease: Lease, season: Season) -> datetime:
-    """Take no results of the season any more, and wait for whoever is still recording one; return since when.
+def begun(database: Database) -> dict[int, datetime]:
+    """Return the seasons, by number, whose results have been claimed to be pruned and are not, and since when."""
+    return {row["season_id"]: row["pruned_at"] for row in database.rows("match_rows.begun")}
 
-    The mark is committed first, as with the freeze. Safe to repeat. Raises LeaseLostError.
+
+def first_claim(database: Database, season: Season, every: Iterable[Season]) -> Season | None:
+    """Return the season of ``every`` that takes results of ``season`` too and began before it to be pruned.
+
+    None if there is none: until that one is done, its rows are in the ledger and may be in its seal as well.
     """
-    row = database.row("match_rows.mark_pruned", lease.params)
-    if row is None:
-        raise lost(lease)
+    claims = begun(database)
+    mine = claims.get(season.key)
+    for other in every:
+        since = claims.get(other.key)
+        if other.key == season.key or since is None or (mine is not None and (mine, season.key) < (since, other.key)):
+            continue
+        if may_share(season, other) and shares(database, season, other):
+            return other
+    return None
+
+
+def may_share(season: Season, other: Season) -> bool:
+    """Return whether both could take one and the same result, as far as source and bounds tell."""
+    return (
+        other.board.source == season.board.source
+        and other.board.ledger == "own"
+        and other.bounds.starts_at < season.bounds.ends_at
+        and season.bounds.starts_at < other.bounds.ends_at
+    )
+
+
+def claim(database: Database, lease: Lease, season: Season, every: Iterable[Season]) -> Season | None:
+    """Take no results of the season any more, unless ``first_claim`` names another season, which is returned.
+
+    The mark is the claim on the season's rows: it outlives whoever set it, so that what was broken off is finished
+    before another season's prune reads the same rows. Seasons of one source claim one after the other. Safe to repeat.
+    Raises LeaseLostError.
+    """
+    with database.transaction():
+        source = database.row("results.source_id", {"name": season.board.source})
+        barrier.close(database, barrier.PRUNES, source["source_id"] if source else 0, season.name)
+        # A statement of its own: one that also took the lock would not see the claim it waited for.
+        other = first_claim(database, season, every)
+        if other is None and database.row("match_rows.mark_pruned", lease.params) is None:
+            raise lost(lease)
+    return other
+
+
+def close(database: Database, season: Season) -> None:
+    """Wait for whoever is still recording a result of a season that was claimed. Safe to repeat."""
     with database.transaction():
         barrier.close(database, barrier.SEASONS, season.key, season.name)
-    since: datetime = row["pruned_at"]
-    return since
 
 
 def remove(database: Database, lease: Lease, season: Season, rows: Sequence[tuple[str, bytes]]) -> None:

@@ -48,30 +48,34 @@ def verdicts(outside: Outside, board: str | None = None) -> list[Verdict]:
 
     Raises UnknownNameError for a board that neither the configuration nor the ledger knows.
     """
-    every = seasons.every(outside.database, outside.boards)
-    if board is not None and all(season.board.name != board for season in every):
-        outside.settings.board(board)
+    every, asked = _seasons(outside, board)
     done = journal.finished(outside.database, _STEP)
-    return [
-        _verdict(outside, season, every, done.get(season.key) is not None)
-        for season in every
-        if season.board.ledger == "own" and board in (None, season.board.name)
-    ]
+    return [_verdict(outside, season, every, season.key in done) for season in asked]
 
 
 def prune(outside: Outside, board: str | None, *, who: str) -> list[Verdict]:
     """Prune every season that may be, and return all verdicts; a season that fails keeps no other from its turn."""
-    found = []
-    for verdict in verdicts(outside, board):
-        if verdict.action != "prune":
-            found.append(verdict)
-            continue
-        try:
-            rows = _prune(outside, verdict.season, who)
-            found.append(Verdict(verdict.season, "done", "its results are in the archive", rows))
-        except FinaleError as error:
-            found.append(Verdict(verdict.season, "prune", verdict.reason, error=error))
-    return found
+    every, asked = _seasons(outside, board)
+    done, begun = journal.finished(outside.database, _STEP), match_rows.begun(outside.database)
+    found = {}
+    # What was broken off comes first: until it is done, seasons that share its results wait.
+    for season in sorted(asked, key=lambda one: one.key not in begun):
+        verdict = _verdict(outside, season, every, season.key in done)
+        if verdict.action == "prune":
+            try:
+                verdict = _prune(outside, season, every, who)
+            except FinaleError as error:
+                verdict = Verdict(season, "prune", verdict.reason, error=error)
+        found[season.key] = verdict
+    return [found[season.key] for season in asked]
+
+
+def _seasons(outside: Outside, board: str | None) -> tuple[Sequence[Season], Sequence[Season]]:
+    """Return every season, and those that are asked about: of one board or all, with results of Finale's own ledger."""
+    every = seasons.every(outside.database, outside.boards)
+    if board is not None and all(season.board.name != board for season in every):
+        outside.settings.board(board)
+    return every, [one for one in every if one.board.ledger == "own" and board in (None, one.board.name)]
 
 
 def _verdict(outside: Outside, season: Season, every: Sequence[Season], done: bool) -> Verdict:
@@ -85,24 +89,27 @@ def _verdict(outside: Outside, season: Season, every: Sequence[Season], done: bo
     for other in every:
         if _may_share(season, other) and match_rows.shares(outside.database, season, other):
             return Verdict(season, "keep", f"{other.name}, which is {other.state}, counts results of it too")
+    if other_first := match_rows.first_claim(outside.database, season, every):
+        return _after(season, other_first)
     rows = match_rows.removable(outside.database, season)
     return Verdict(season, "prune", "the season and all that share its results are cleaned", rows)
 
 
 def _may_share(season: Season, other: Season) -> bool:
-    return (
-        other.board.source == season.board.source
-        and other.board.ledger == "own"
-        and other.state not in (State.CLEANED, State.CANCELLED)
-        and other.bounds.starts_at < season.bounds.ends_at
-        and season.bounds.starts_at < other.bounds.ends_at
-    )
+    return other.state not in (State.CLEANED, State.CANCELLED) and match_rows.may_share(season, other)
 
 
-def _prune(outside: Outside, season: Season, who: str) -> int:
-    """Return how many rows are sealed. Killed anywhere and run again, it ends the same."""
+def _after(season: Season, other: Season) -> Verdict:
+    reason = f"{other.name} counts results of it too and is being pruned, or was broken off: run it again to go on"
+    return Verdict(season, "keep", reason)
+
+
+def _prune(outside: Outside, season: Season, every: Sequence[Season], who: str) -> Verdict:
+    """Return the verdict with how many rows are sealed. Killed anywhere and run again, it ends the same."""
     with leased(outside, season, who) as (lease, _):
-        match_rows.close(outside.database, lease, season)
+        if other := match_rows.claim(outside.database, lease, season, every):
+            return _after(season, other)
+        match_rows.close(outside.database, season)
         seal = archived.find(outside.store, season.board.name, season.id)
         if seal is None:
             seal = archived.put_seal(outside.store, _sealed(outside, season))
@@ -115,7 +122,7 @@ def _prune(outside: Outside, season: Season, who: str) -> int:
         with outside.database.transaction():
             journal.put_result(outside.database, season.key, _STEP, figures, lease.fence)
             journal.write(outside.database, season.key, "pruned", who=who, fence=lease.fence, detail=figures)
-    return seal.rows
+    return Verdict(season, "done", "its results are in the archive", seal.rows)
 
 
 def _sealed(outside: Outside, season: Season) -> ResultsSeal:

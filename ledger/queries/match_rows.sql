@@ -54,6 +54,11 @@ from mine
 where s.season_id = mine.season_id and s.state = 'cleaned'
 returning s.pruned_at;
 
+-- name: begun
+select season_id, pruned_at from finale.season s
+where pruned_at is not null
+  and not exists (select from finale.step_result r where r.season_id = s.season_id and r.step = 'prune');
+
 -- name: remove
 with gone as (
     delete from finale.match_result m

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -147,6 +149,7 @@ def _dies(real: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
+        (pruning.match_rows, "claim"),
         (pruning.match_rows, "close"),
         (pruning.archived, "put_seal"),
         (pruning.archived, "put_parts"),
@@ -157,18 +160,71 @@ def _dies(real: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
 def test_i8_broken_off_anywhere_and_run_again_it_ends_the_same(
     cleaned: World, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, before: bool
 ) -> None:
-    """I8: before or after any of its effects: the next run ends with the rows in the files and none in the ledger."""
+    """I8: before or after any of its effects, and the other board's turn first: no row is in two files or lost."""
     with monkeypatch.context() as patch, cleaned.outside() as outside, pytest.raises(_Killed):
         patch.setattr(module, name, _dies(getattr(module, name), before=before))
         pruning.prune(outside, "cup", who="op")
+    finale(*PRUNE, "--board", "league").ok()
     finale(*PRUNE).ok()
     assert cleaned.sql("select count(*) from finale.match_result") == [(0,)]
-    seal = archived.find(open_store(cleaned.store.as_uri(), {}), "cup", "one")
-    assert seal is not None and seal.rows == 4
-    rows = [
-        row for batch in archived.read_back(open_store(cleaned.store.as_uri(), {}), seal) for row in batch.to_pylist()
-    ]
-    assert sorted(row["match_id"] for row in rows) == ["m1", "m1", "m3", "m9"]
+    assert _archived(cleaned) == ["m1 ann", "m1 bob", "m2 ann", "m3 eve", "m9 zoe"]
+    assert set(_verdicts().values()) == {("done", "its results are in the archive")}
+
+
+def _archived(world: World) -> list[str]:
+    """Return match and player of every row in the results of both boards."""
+    store = open_store(world.store.as_uri(), {})
+    seals = [archived.find(store, *season) for season in (("cup", "one"), ("league", "half"))]
+    return sorted(
+        f"{row['match_id']} {row['player_id']}"
+        for seal in seals
+        if seal is not None
+        for batch in archived.read_back(store, seal)
+        for row in batch.to_pylist()
+    )
+
+
+@pytest.mark.parametrize("name", ["close", "put_seal", "put_parts", "remove", "put_result"])
+def test_i6_of_two_prunes_at_once_one_has_the_shared_results(
+    cleaned: World, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """I6, I9: while one board's season is pruned, the other's waits and says for which; no row is archived twice."""
+    module: Any = {"close": pruning.match_rows, "remove": pruning.match_rows, "put_result": pruning.journal}.get(
+        name, pruning.archived
+    )
+    real, beside = getattr(module, name), []
+
+    def meanwhile(*arguments: Any, **named: Any) -> Any:
+        if not beside:
+            beside.append(None)
+            with cleaned.outside() as other:
+                beside.extend(pruning.prune(other, "league", who="other"))
+        return real(*arguments, **named)
+
+    with monkeypatch.context() as patch, cleaned.outside() as outside:
+        patch.setattr(module, name, meanwhile)
+        pruning.prune(outside, "cup", who="op")
+    if name != "put_result":  # by then the rows that both count are gone
+        assert beside[1].action == "keep" and beside[1].reason.startswith("cup/one counts results of it too")
+    finale(*PRUNE).ok()
+    assert _archived(cleaned) == ["m1 ann", "m1 bob", "m2 ann", "m3 eve", "m9 zoe"]
+
+
+def test_i6_two_that_claim_in_the_same_instant(cleaned: World) -> None:
+    """I6: two threads begin at once, each with connections of its own: every row is archived once."""
+    start = threading.Barrier(2)
+
+    def run(board: str) -> str:
+        with cleaned.outside() as outside:
+            start.wait(30)
+            [verdict] = pruning.prune(outside, board, who=board)
+            assert verdict.error is None
+            return verdict.action
+
+    with ThreadPoolExecutor(2) as pool:
+        assert "done" in list(pool.map(run, ("cup", "league")))
+    finale(*PRUNE).ok()
+    assert _archived(cleaned) == ["m1 ann", "m1 bob", "m2 ann", "m3 eve", "m9 zoe"]
 
 
 def test_a_seal_of_results_that_is_none_is_refused() -> None:
