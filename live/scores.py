@@ -11,18 +11,18 @@ from live.scripts import send
 from live.translate import translated
 
 
-def scores_of(client: Redis, keys: Sequence[str], members: Sequence[bytes]) -> list[tuple[float, ...]]:
-    """Return the scores of each member in any of a board's sorted sets: none, one, or two while a player moves.
+def scores_of(client: Redis, keys: Sequence[str], members: Sequence[bytes]) -> list[dict[str, float]]:
+    """Return the scores of each member by key of a board's sorted sets: none, one, or two while a player moves.
 
     One command a key. Raises UnavailableError, AccessError, or WrongTypeError for a key that is no sorted set.
     """
-    found: list[tuple[float, ...]] = [()] * len(members)
+    found: list[dict[str, float]] = [{} for _ in members]
     for key in keys if members else ():
         with translated(client, {key: "zset"}):
             replies = send(client, "ZMSCORE", key, *members)
         for at, score in enumerate(replies):
             if score is not None:
-                found[at] = (*found[at], float(score) + 0.0)
+                found[at][key] = float(score) + 0.0
     return found
 
 

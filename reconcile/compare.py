@@ -80,13 +80,17 @@ class Compared:
         for batch in found.to_arrow_reader(_ROWS):
             yield batch.cast(SCHEMA)
 
+    def every(self) -> Iterable[Drift]:
+        """Yield every drifting player in the order of their ids."""
+        return rows_of(self.batches())
+
     def rows(self, limit: int) -> list[Drift]:
         """Return up to ``limit`` drifting players, those with the most points first."""
         return _examples(self._connection, limit)
 
     def players(self) -> list[bytes]:
         """Return the ids of all drifting players."""
-        return [drift.player_id for drift in rows_of(self.batches()) if drift.player_id is not None]
+        return [drift.player_id for drift in self.every() if drift.player_id is not None]
 
     def difference(self, season: str) -> str:
         """Return the hash of the whole difference, of the season called ``board/season``."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -12,11 +13,15 @@ import pyarrow as pa
 
 #: The classes of drift, in the order in which they are told.
 CLASSES = ("only_redis", "only_ledger", "points_differ", "reached_at_differs")
+#: Those of a season that is played: a snapshot that meets one of the last two is held before it is compared.
+LIVE_CLASSES = (*CLASSES, "no_score", "several_shards")
 IN_WORDS = {
     "only_redis": "only in Redis",
     "only_ledger": "only in the ledger",
     "points_differ": "with other points",
     "reached_at_differs": "with the same points reached at another time",
+    "no_score": "with a score that is none of the board's",
+    "several_shards": "in several shards",
 }
 #: A row a drifting player; null where the player is missing. Times in microseconds since 1970, UTC.
 SCHEMA = pa.schema(
@@ -32,8 +37,20 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a player in Redis: the key and the raw score, as text."""
+
+    key: str
+    score: str
+
+
+@dataclass(frozen=True, slots=True)
 class Drift:
-    """One player whose snapshot and ledger differ; None where the player is missing. Times in microseconds."""
+    """One player whose snapshot and ledger differ; None where the player is missing. Times in microseconds.
+
+    ``rows`` are what Redis has where points and time cannot say it: of ``no_score``, whose points are None, and of
+    players in several shards, whose points are those of one row.
+    """
 
     kind: str
     player_id: bytes | None  #: None for a row of the ledger that has no id
@@ -41,21 +58,34 @@ class Drift:
     ledger_points: int | None
     redis_reached_at: int | None
     ledger_reached_at: int | None
+    rows: tuple[Row, ...] = ()
 
     @property
-    def difference(self) -> int:
-        """Redis's points less the ledger's; a missing player has none."""
+    def difference(self) -> int | None:
+        """Redis's points less the ledger's; a missing player has none. None for a score that says no points."""
+        if self.kind == "no_score":
+            return None
         return (self.redis_points or 0) - (self.ledger_points or 0)
 
     @property
     def name(self) -> str:
         return "(no id)" if self.player_id is None else self.player_id.decode(errors="backslashreplace")
 
+    @property
+    def in_redis(self) -> str:
+        """What ``rows`` say, in words."""
+        where = ", ".join(f"key {row.key} (score {row.score})" for row in self.rows)
+        said = ["has a score that is none of the board's"] if self.kind == "no_score" else []
+        said += [f"stands in {len(self.rows)} shards"] if len(self.rows) > 1 else []
+        return f"{', '.join(said)}: {where}"
+
     def __str__(self) -> str:
         if self.kind == "reached_at_differs":
             return f"{self.name}: {self.redis_points} points, reached at another time"
         here = "missing" if self.redis_points is None else self.redis_points
         there = "missing" if self.ledger_points is None else self.ledger_points
+        if self.rows:
+            return f"{self.name}: {self.in_redis}; ledger {there}"
         return f"{self.name}: Redis {here}, ledger {there}"
 
 
@@ -115,7 +145,7 @@ class Comparison:
 class Found(Protocol):
     """Drift that was found, of every player or of those that were looked at."""
 
-    def batches(self) -> Iterator[pa.RecordBatch]: ...
+    def every(self) -> Iterable[Drift]: ...
     def rows(self, limit: int) -> list[Drift]: ...
     def difference(self, season: str) -> str: ...
 
@@ -126,15 +156,17 @@ class Listed:
 
     drift: Sequence[Drift]
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield every drifting player in the order of their ids, as one batch of ``SCHEMA``."""
-        ordered = sorted(self.drift, key=lambda one: (one.player_id or b"", one.kind))
+    def every(self) -> list[Drift]:
+        """Return every drifting player in the order of their ids."""
+        return sorted(self.drift, key=lambda one: (one.player_id or b"", one.kind))
+
+    def _batch(self) -> pa.RecordBatch:
         columns = [
-            [getattr(one, field) for one in ordered]
+            [getattr(one, field) for one in self.every()]
             for field in ("player_id", "kind", "redis_points", "ledger_points", "redis_reached_at", "ledger_reached_at")
         ]
         arrays = [pa.array(values, kind) for values, kind in zip(columns, SCHEMA.types, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+        return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
     def rows(self, limit: int) -> list[Drift]:
         """Return up to ``limit`` drifting players, those with the most points first."""
@@ -143,13 +175,16 @@ class Listed:
     def difference(self, season: str) -> str:
         """Return the hash of the difference, of the season called ``board/season``."""
         found = Difference(season)
-        for batch in self.batches():
-            found.add(batch)
-        return found.hexdigest()
+        found.add(self._batch())
+        rows = [[[row.key, row.score] for row in one.rows] for one in self.every()]
+        if not any(rows):
+            return found.hexdigest()
+        return hashlib.sha256(f"{found.hexdigest()}\n{json.dumps(rows)}".encode()).hexdigest()
 
 
 def _by_points(one: Drift) -> tuple[int, bytes]:
-    return -max(points for points in (one.redis_points, one.ledger_points) if points is not None), one.player_id or b""
+    held = [points for points in (one.redis_points, one.ledger_points) if points is not None]
+    return -max(held, default=0), one.player_id or b""
 
 
 class Difference:

@@ -78,18 +78,20 @@ def _cause(drift: Drift, counted: Sequence[Match], matches: Sequence[Match], cou
         return Cause.BROKEN, None, f"its results make {held[0]:,} points; see finale reconcile --deep"
     if drift.kind == "only_ledger":
         return _missing(counted, whole)
-    for find in (_behind, _voided, _late, _twice):
+    for find in () if drift.rows else (_behind, _voided, _late, _twice):
         if found := find(drift, counted, matches, counting, whole):
             return found
+    return Cause.FOREIGN, None, _foreign(drift, matches)
+
+
+def _foreign(drift: Drift, matches: Sequence[Match]) -> str:
+    if drift.rows:
+        return drift.in_redis
     if drift.kind == "only_redis" and not matches:
-        return Cause.FOREIGN, None, "the ledger has no result of this player"
+        return "the ledger has no result of this player"
     if drift.kind == "reached_at_differs":
-        return (
-            Cause.FOREIGN,
-            None,
-            "the points are right and their time is no result's, as when a score is changed by hand",
-        )
-    return Cause.FOREIGN, None, "no results of the ledger make these points"
+        return "the points are right and their time is no result's, as when a score is changed by hand"
+    return "no results of the ledger make these points"
 
 
 def _missing(counted: Sequence[Match], whole: bool) -> _Found:

@@ -24,6 +24,7 @@ SCHEMA = pa.schema(
         ("class", pa.string()),
         ("redis_points", pa.int64()),
         ("ledger_points", pa.int64()),
+        ("redis_rows", pa.list_(pa.struct([("key", pa.string()), ("score", pa.string())]))),
         ("difference", pa.int64()),
         ("redis_reached_at", _TIME),
         ("ledger_reached_at", _TIME),
@@ -78,6 +79,7 @@ def player(one: Explained, binary: bool) -> dict[str, Any]:
         "class": drift.kind,
         "redis_points": drift.redis_points,
         "ledger_points": drift.ledger_points,
+        "redis_rows": _rows(drift),
         "difference": drift.difference,
         "redis_reached_at": _instant(drift.redis_reached_at),
         "ledger_reached_at": _instant(drift.ledger_reached_at),
@@ -114,6 +116,7 @@ def table(found: Sequence[Explained | Drift]) -> pa.Table:
                 "class": drift.kind,
                 "redis_points": drift.redis_points,
                 "ledger_points": drift.ledger_points,
+                "redis_rows": _rows(drift),
                 "difference": drift.difference,
                 "redis_reached_at": drift.redis_reached_at,
                 "ledger_reached_at": drift.ledger_reached_at,
@@ -149,13 +152,22 @@ def lines(report: dict[str, Any], limit: int) -> list[tuple[Any, ...]]:
         (
             one["player_id"],
             IN_WORDS[one["class"]],
-            _number(one["redis_points"]),
+            _in_redis(one),
             _number(one["ledger_points"]),
-            f"{one['difference']:+,}",
+            "" if one["difference"] is None else f"{one['difference']:+,}",
             f"{one['cause']}{', since ' + one['since'] if one['since'] else ''}: {one['why']}",
         )
         for one in report["players"][:limit]
     ]
+
+
+def _rows(drift: Drift) -> list[dict[str, str]] | None:
+    return [{"key": row.key, "score": row.score} for row in drift.rows] or None
+
+
+def _in_redis(one: dict[str, Any]) -> str:
+    rows = one.get("redis_rows") if one["class"] == "no_score" else None
+    return ", ".join(row["score"] for row in rows) if rows else _number(one["redis_points"])
 
 
 def _number(value: int | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 _FEW = 10  #: players below whom nothing is said to be shared by a place
 _MOST_PLACES = 4  #: a quarter of the places at most, and no more than these, are named
+_MOST_OF_THEM = 0.5  #: of the players active since a time, so many must drift for the time to tell them from the others
 _ALL_OF_THEM = 0.95  #: of the players active since a time, so many are missing where a failover lost them all
 
 
@@ -31,10 +32,11 @@ class Shared:
 def shared_time(
     since: Sequence[datetime], active_since: Callable[[datetime], int], *, lost_buckets: int = 0
 ) -> Shared | None:
-    """Return what the times since which results are missing in Redis, one a player, have in common; None for none.
+    """Return what the times since which results are missing in Redis, one a player, have in common; None for nothing.
 
     ``active_since`` tells how many players have results recorded since a time: where nearly all of them are missing, or
-    the freeze has found ``lost_buckets`` whose writes the server had lost, a failover has rolled the server back.
+    the freeze has found ``lost_buckets`` whose writes the server had lost, a failover has rolled the server back. Where
+    most of those active since then are right, as after an import of everything, the time explains nothing.
     """
     if len(since) < 2:
         return None
@@ -47,6 +49,8 @@ def shared_time(
             f"rolled back by a failover since {_text(first)}: {len(since):,} players lack what was recorded {window}"
         )
         return Shared("rollback", len(since), f"{words}; {said}", first)
+    if len(since) < _MOST_OF_THEM * active:
+        return None
     words = f"{len(since):,} players lack results recorded {window}, of {active:,} active since then"
     return Shared("unapplied", len(since), words, first)
 

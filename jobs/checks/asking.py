@@ -19,7 +19,7 @@ from ledger import journal, leases, pending, seasons, why
 from ledger.leases import Lease
 from ledger.recount import Recount, mend, recount
 from live.board import LiveBoard
-from reconcile.drift import IN_WORDS, Drift
+from reconcile.drift import CLASSES, Drift
 from reconcile.report import lines
 
 
@@ -113,7 +113,8 @@ def ask(outside: Outside, season: Season, *, live: bool = False, deep: bool = Fa
 def _compared(outside: Outside, season: Season, of: str, rows: Any, recounted: Recount | None) -> Asked:
     with reconciling.compared_with_ledger(outside, season, rows) as found:
         counts = found.counts.to_json()
-        kept = {name: counts[name] for name in ("equal", "tolerated", *IN_WORDS)}
+        kept = {name: counts[name] for name in ("equal", "tolerated", *CLASSES)}
+        kept = {"players_compared": sum(kept.values()), **kept}
         if not found.counts.drift:
             return Asked(of, kept, 0, _remedy(outside, season, recounted), recounted=recounted)
         report = reporting.write_report(outside, season, found)
@@ -132,8 +133,7 @@ def _compared(outside: Outside, season: Season, of: str, rows: Any, recounted: R
 
 def _live(outside: Outside, season: Season, recounted: Recount | None) -> Asked:
     found = live_check.whole(outside, season)
-    counts = {"players": found.players, "lagging": found.lagging}
-    counts |= {kind: sum(one.kind == kind for one in found.drift) for kind in IN_WORDS}
+    counts = {"players_compared": found.players, "lagging": found.lagging, **reporting.by_class(found.drift)}
     if not found.drift:
         return Asked("live", counts, 0, _remedy(outside, season, recounted), recounted=recounted)
     report = reporting.write_live_report(outside, season, found.drift, counts)

@@ -6,12 +6,11 @@ ledger's side and from Redis's. It is cheap, may be missed or doubled, and is ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from leaderboard.states import State
 from ledger import journal, live_checks, totals
 from ledger.live_checks import Held, Progress
 from live import scores
-from reconcile.drift import Drift
+from reconcile.drift import Drift, Row
 
 BATCH = 5_000
 _TOLD = 20  #: drifting players that the journal names
@@ -108,7 +107,7 @@ def _reported(outside: Outside, season: Season, found: Checked) -> Checked:
     """Put the report of what drifts before anything is done about it; a store that is away does not stop the check."""
     if not found.drift:
         return found
-    counts = {"players": found.players, "lagging": found.lagging}
+    counts = {"players_compared": found.players, "lagging": found.lagging}
     with suppress(UnavailableError):
         report = reporting.write_live_report(outside, season, found.drift, counts)
         return replace(found, report=f"{outside.store.url}/{report.path}")
@@ -205,7 +204,7 @@ def _acted(outside: Outside, season: Season, found: Checked, who: str) -> Checke
     return replace(found, repaired=True)
 
 
-def _differing(outside: Outside, season: Season, held: Sequence[Held]) -> list[tuple[Held, tuple[float, ...]]]:
+def _differing(outside: Outside, season: Season, held: Sequence[Held]) -> list[tuple[Held, dict[str, float]]]:
     """Return those whose score in Redis is not the one that the ledger's total makes, with what Redis has."""
     if not held:
         return []
@@ -217,24 +216,38 @@ def _differing(outside: Outside, season: Season, held: Sequence[Held]) -> list[t
     encoded = codec_for(season.board, season.bounds).encode_array(points, reached_at).tolist()
     for at, score in zip(totals_at, encoded, strict=True):
         wanted[at] = (score,)
-    return [(one, now) for one, now, due in zip(held, there, wanted, strict=True) if now != due]
+    return [(one, now) for one, now, due in zip(held, there, wanted, strict=True) if tuple(now.values()) != due]
 
 
-def _drift(season: Season, held: Held, there: tuple[float, ...]) -> Drift:
-    points, reached_at = _decoded(season, there[-1]) if there else (None, None)
+def _drift(season: Season, held: Held, there: Mapping[str, float]) -> Drift:
+    """Return what differs; the points of a player in several shards are those of the row in her own, if there is one.
+
+    A score that the board's codec does not read, as a snapshot would, is told as it is and makes no points.
+    """
     ledger_at = None if held.reached_at is None else to_microseconds(held.reached_at)
     if not there:
-        kind = "only_ledger"
-    elif held.points is None:
+        return Drift("only_ledger", held.player_id, None, held.points, None, ledger_at)
+    rows = tuple(Row(key, repr(score)) for key, score in there.items())
+    read = {key: found for key, score in there.items() if (found := _decoded(season, score))}
+    if len(read) < len(there):
+        return Drift("no_score", held.player_id, None, held.points, None, ledger_at, rows)
+    shard, keys = season.board.layout.shard, season.standing_keys
+    own = [key for key, score in there.items() if key == keys[shard(held.player_id, score)]]
+    points, reached_at = read[own[0] if own else next(reversed(read))]
+    if held.points is None:
         kind = "only_redis"
+    elif len(rows) > 1:
+        kind = "several_shards"
     else:
         kind = "reached_at_differs" if points == held.points else "points_differ"
-    return Drift(kind, held.player_id, points, held.points, reached_at, ledger_at)
+    told = rows if len(rows) > 1 else ()
+    return Drift(kind, held.player_id, points, held.points, reached_at, ledger_at, told)
 
 
-def _decoded(season: Season, score: float) -> tuple[int | None, int | None]:
+def _decoded(season: Season, score: float) -> tuple[int, int | None] | None:
+    """Return points and time of a score; None for one that is none of this board's."""
     try:
         points, reached_at = codec_for(season.board, season.bounds).decode(score)
-    except InputError:  # no score of this board's; what it says is told all the same
-        return (round(score) if isfinite(score) else None), None
+    except InputError:
+        return None
     return int(points), reached_at

@@ -23,7 +23,7 @@ from ledger import evidence
 from ledger.pending import BUCKETS
 from reconcile import report as form
 from reconcile.compare import Compared
-from reconcile.drift import CLASSES, Drift, Found, Listed, rows_of
+from reconcile.drift import LIVE_CLASSES, Drift, Found, Listed
 from reconcile.explain import Cause, Counting, Explained, Match, explain
 from reconcile.shared import Shared, shared_place, shared_time
 
@@ -58,9 +58,14 @@ def write_live_report(outside: Outside, season: Season, drift: Sequence[Drift], 
 
     Its name is another: no season is held for it, and nobody can accept it.
     """
-    kinds = Counter(one.kind for one in drift)
-    told = {**counts, **{kind: kinds[kind] for kind in CLASSES}, "drift": len(drift), "compared": "live"}
+    told = {**counts, **by_class(drift), "drift": len(drift), "compared": "live"}
     return _write(outside, season, "live", Listed(drift), told)
+
+
+def by_class(drift: Iterable[Drift]) -> dict[str, int]:
+    """Return how many players of a season that is played drift in each way."""
+    kinds = Counter(one.kind for one in drift)
+    return {kind: kinds[kind] for kind in LIVE_CLASSES}
 
 
 def _write(outside: Outside, season: Season, kind: str, found: Found, counts: Mapping[str, Any]) -> Report:
@@ -88,8 +93,8 @@ def _put(outside: Outside, path: str, data: bytes) -> None:
 
 def _files(explaining: _Explaining, found: Found) -> Iterator[bytes]:
     """Yield the Parquet files, every drifting player in the order of the ids."""
-    rows = iter(rows_of(found.batches()))
-    explaining.look_up(rows_of(found.batches()))
+    rows = iter(found.every())
+    explaining.look_up(found.every())
     while chunk := list(islice(rows, _FILE_ROWS)):
         yield form.parquet(form.table([explaining.known(drift) for drift in chunk]))
 
@@ -166,8 +171,11 @@ class _Explaining:
         assert drift.player_id is not None
         if not self._season.sharded:
             return str(sha256(drift.player_id).digest()[0] % BUCKETS)
+        if drift.ledger_points is None and drift.rows:
+            return drift.rows[0].key
         points = drift.redis_points if drift.ledger_points is None else drift.ledger_points
         reached_at = drift.redis_reached_at if drift.ledger_reached_at is None else drift.ledger_reached_at
         codec = codec_for(self._season.board, self._season.bounds)
-        score = codec.encode(points or 0, reached_at or 0)
+        # A score that somebody else wrote may say points that the codec reads and does not write.
+        score = codec.encode(min(max(points or 0, codec.minimum), codec.maximum), reached_at or 0)
         return self._season.live_keys[self._season.board.layout.shard(drift.player_id, score)]

@@ -31,6 +31,7 @@ from jobs.payout.recomputing import Basis
 from jobs.seasons import runner
 from jobs.steps.seal import commit, put, sweep_own
 from jobs.steps.step import Acting
+from jobs.unforeseen import told
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
@@ -210,8 +211,8 @@ def finish_all(outside: Outside, board: str, *, who: str) -> list[tuple[Season, 
         try:
             finish_unfinished(outside, season, who=who)
             found.append((season, None))
-        except FinaleError as error:
-            found.append((season, error))
+        except Exception as error:  # one season never stops another, whatever is wrong with it
+            found.append((season, told(season.name, error)))
     return found
 
 

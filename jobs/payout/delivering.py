@@ -15,6 +15,7 @@ from typing import Any
 
 from jobs import identity, output
 from jobs.payout.targets import Target, target
+from jobs.unforeseen import told
 from jobs.wiring import Outside
 from leaderboard.delivery import Delivery
 from leaderboard.errors import ConfigError, FinaleError
@@ -197,6 +198,6 @@ def deliver_owed(outside: Outside, board: str, *, who: str) -> list[tuple[Season
         try:
             deliver(outside, season, who=who, patience=timedelta(0))
             found.append((season, None))
-        except FinaleError as error:
-            found.append((season, error))
+        except Exception as error:  # one season never stops another, whatever is wrong with it
+            found.append((season, told(season.name, error)))
     return found

@@ -27,6 +27,7 @@ from jobs.scheduler.pool import Pool
 from jobs.scheduler.tick import Ticked, tick_board, tick_returned
 from jobs.scheduler.wanting import boards_wanting
 from jobs.seasons.runner import Observer
+from jobs.unforeseen import told
 from jobs.wiring import Outside
 from leaderboard.errors import ClockError, FinaleError
 from ledger import agenda, leases, pausing
@@ -183,10 +184,8 @@ class Daemon:
         try:
             with self._pool.taken() as outside:
                 found = tick_board(outside, name, max(now, outside.database.now()), self._who, self._observer)
-        except FinaleError as error:
-            found = [Ticked(name, error=error)]
         except Exception as error:  # one board never stops another, whatever is wrong with it
-            found = [Ticked(name, error=FinaleError(f"this should not have happened: {type(error).__name__}: {error}"))]
+            found = [Ticked(name, error=told(name, error))]
         try:
             self._observer.ticked(found)
         finally:

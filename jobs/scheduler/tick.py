@@ -19,6 +19,7 @@ from jobs.scheduler.upcoming import create_ahead, point_current_key
 from jobs.scheduler.wanting import boards_wanting
 from jobs.seasons import runner
 from jobs.seasons.runner import Observer
+from jobs.unforeseen import told
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, LeaseHeldError, PausedError
 from leaderboard.season import Season
@@ -61,10 +62,10 @@ def tick(outside: Outside, *, who: str, observer: Observer, now: datetime | None
     """Create the seasons ahead, write what is pending to the live boards, and take every step that is due.
 
     Boards are worked on side by side, ``[runner] workers`` at once, the seasons of each one after another, oldest
-    first; one that fails or is held does not stop the others. Seasons on hold, backfills before their seal and adopted
-    keys are left alone, as are those that somebody else works on, and everything while it is paused. Last come the
-    cleaned seasons whose live key is back. ``now`` is PostgreSQL's clock unless given. The observer is told by several
-    threads.
+    first; one that fails, in whatever way, or is held does not stop the others. Seasons on hold, backfills before their
+    seal and adopted keys are left alone, as are those that somebody else works on, and everything while it is paused.
+    Last come the cleaned seasons whose live key is back. ``now`` is PostgreSQL's clock unless given. The observer is
+    told by several threads.
     """
     now = now or outside.database.now()
     if (paused := pausing.find(outside.database)) is not None:
@@ -84,8 +85,8 @@ def _pooled(pool: Pool, name: str, now: datetime, who: str, observer: Observer) 
     try:
         with pool.taken() as outside:
             return tick_board(outside, name, now, who, observer)
-    except FinaleError as error:
-        return [Ticked(name, error=error)]
+    except Exception as error:
+        return [Ticked(name, error=told(name, error))]
 
 
 def tick_board(outside: Outside, name: str, now: datetime, who: str, observer: Observer) -> list[Ticked]:
@@ -93,8 +94,8 @@ def tick_board(outside: Outside, name: str, now: datetime, who: str, observer: O
     found = [_ahead(outside, name, now, who)]
     try:
         known = seasons.unfinished(outside.database, name, outside.boards[name])
-    except FinaleError as error:
-        return [*_told(found), Ticked(name, error=error)]
+    except Exception as error:
+        return [*_told(found), Ticked(name, error=told(name, error))]
     for season in known:
         if outside.working.stop.is_set():
             break
@@ -107,8 +108,8 @@ def _owed(outside: Outside, name: str, who: str) -> list[Ticked]:
     try:
         found = [*finish_all(outside, name, who=who), *deliver_owed(outside, name, who=who)]
         return [Ticked(season.name, error=error) for season, error in found]
-    except FinaleError as error:
-        return [Ticked(name, error=error)]
+    except Exception as error:
+        return [Ticked(name, error=told(name, error))]
 
 
 def _told(found: list[Ticked]) -> list[Ticked]:
@@ -119,8 +120,8 @@ def _told(found: list[Ticked]) -> list[Ticked]:
 def tick_returned(outside: Outside, now: datetime) -> list[Ticked]:
     try:
         return [Ticked(season.name, error=error) for season, error in returned_keys(outside, now)]
-    except FinaleError as error:
-        return [Ticked("cleaned seasons", error=error)]
+    except Exception as error:
+        return [Ticked("cleaned seasons", error=told("cleaned seasons", error))]
 
 
 def _ahead(outside: Outside, name: str, now: datetime, who: str) -> Ticked:
@@ -128,8 +129,8 @@ def _ahead(outside: Outside, name: str, now: datetime, who: str) -> Ticked:
     try:
         created = create_ahead(outside, board, now, who=who)
         point_current_key(outside, board, now)
-    except FinaleError as error:
-        return Ticked(name, error=error)
+    except Exception as error:
+        return Ticked(name, error=told(name, error))
     return Ticked(name, created=tuple(created))
 
 
@@ -147,6 +148,6 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
         return Ticked(season.name, busy=True)
     except PausedError as paused:
         return Ticked(season.name, held=paused.message)
-    except FinaleError as error:
-        return Ticked(season.name, error=error)
+    except Exception as error:
+        return Ticked(season.name, error=told(season.name, error))
     return Ticked(season.name, steps=tuple(str(step.step) for step in run.steps))

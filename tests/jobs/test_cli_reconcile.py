@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
+import pyarrow.parquet as pq
 import pytest
 
+from leaderboard.codec import codec_for, to_microseconds
+from leaderboard.season import Season
+from ledger import seasons
 from tests.support.cli import World, finale
 
 KEY = "leaderboard:cup:one"
@@ -16,9 +20,9 @@ OVER = "{ id = 'one', starts_at = 2026-01-01T00:00:00Z, ends_at = 2026-02-01T00:
 PLAYERS = 120
 
 
-def play(world: World, *keys: str, over: bool = False) -> None:
+def play(world: World, *keys: str, over: bool = False, ties: str = "'shared'") -> None:
     """Play a season, running or over; each player has two results."""
-    lines = ("[board.cup]", 'ties = "shared"', f"calendar = {{ seasons = [{OVER if over else OPEN}] }}", *keys, "")
+    lines = ("[board.cup]", f"ties = {ties}", f"calendar = {{ seasons = [{OVER if over else OPEN}] }}", *keys, "")
     world.configure("\n".join(lines))
     at = "2026-01-02T00:00:00Z" if over else f"{NOW - timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
     world.played("cup", *(f"m{turn},p{number:03d},{number},{at}" for turn in (1, 2) for number in range(PLAYERS)))
@@ -40,13 +44,58 @@ def test_live_drift_is_told_apart_from_lag(world: World) -> None:
     world.redis.zadd(KEY, {"intruder": 3})
     answer = finale("reconcile", "cup", "one", "--json").refused(18, "differ in 3 players", "--repair")
     found = answer.json
-    assert (found["compared"], found["lagging"]) == ("live", 1)
+    assert (found["compared"], found["lagging"], found["players_compared"]) == ("live", 1, PLAYERS + 1)
     assert (found["only_redis"], found["only_ledger"], found["points_differ"]) == (1, 1, 1)
     assert {one["player_id"]: one["cause"] for one in found["players"]} == {
         "p010": "never applied",
         "p020": "applied twice",
         "intruder": "written by someone else",
     }
+
+
+STRANGE = {"p005": "-1e+300", "p006": "12.4", "p007": "inf", "p008": "9007199254740992.0", "nobody": "-inf"}
+
+
+@pytest.mark.parametrize(
+    ("ties", "shards"),
+    [
+        ("'shared'", "'none'"),
+        ("{ by = 'first_to_reach', unit = 'hour' }", "{ by = 'player', count = 4 }"),
+        ("'shared'", "{ by = 'score', cuts = [30, 60] }"),
+    ],
+)
+def test_a_score_that_is_none_of_the_boards_is_told_as_it_is(world: World, ties: str, shards: str) -> None:
+    """Fractions, infinities and what is beyond every bound are a class of their own, shown raw, and are put right."""
+    play(world, f"shards = {shards}", "reconcile = { every = '10s', repair = 5 }", ties=ties)
+    with world.outside() as wired:
+        season = seasons.find(wired.database, "cup", "one")
+        for player, strange in STRANGE.items():
+            shard = season.board.layout.shard(player.encode(), score(season, player))
+            world.redis.zadd(season.standing_keys[shard], {player: strange})
+    asked = finale("reconcile", "cup", "one", "--json").refused(18, "differ in 5 players")
+    assert (asked.json["no_score"], asked.json["drift"]) == (5, 5)
+    told = {one["player_id"]: one for one in asked.json["players"]}
+    assert {name: one["redis_rows"][0]["score"] for name, one in told.items()} == STRANGE
+    assert {one["class"] for one in told.values()} == {"no_score"}
+    assert {one["redis_points"] for one in told.values()} == {one["difference"] for one in told.values()} == {None}
+    table = finale("reconcile", "cup", "one").out
+    assert all(one in table for one in STRANGE.values()) and "with a score that is none of the board's" in table
+    (path,) = (world.store / "reports/cup/one").glob("live-*.parquet")
+    rows = pq.read_table(path).to_pylist()
+    assert {row["player_id"].decode(): row["redis_rows"][0]["score"] for row in rows} == STRANGE
+    world.sql("update finale.live_check set checked_at = checked_at - interval '1 minute'")
+    assert "has a score that is none of the board's: key" in finale("tick").ok().out
+    world.redis.zadd(season.standing_keys[0], {"p005": "1e300"})
+    other = finale("reconcile", "cup", "one", "--json").refused(18).json
+    assert other["report"] != asked.json["report"], "another score is another difference"
+    finale("reconcile", "cup", "one", "--repair", "--as", "ana").ok()
+    assert finale("reconcile", "cup", "one", "--json").ok().json["players_compared"] == PLAYERS
+
+
+def score(season: Season, player: str) -> float:
+    """Return the score that the ledger's points of a player make; in which shard she is follows from it."""
+    points = 0 if player == "nobody" else 2 * int(player[1:])
+    return codec_for(season.board, season.bounds).encode(points, to_microseconds(season.bounds.starts_at))
 
 
 def test_repair_writes_exactly_the_named_players(world: World) -> None:

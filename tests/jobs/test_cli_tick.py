@@ -6,10 +6,14 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from jobs import identity
+from jobs.seasons import runner
+from jobs.wiring import Outside
+from leaderboard.season import Season
 from ledger import leases, seasons
 from tests.support.cli import World, differing, finale, started
 
@@ -163,6 +167,25 @@ def test_one_broken_board_does_not_stop_another(world: World) -> None:
     assert told[f"broken/{id_of(1)}"]["exit_code"] == 4
     assert "Traceback" not in answer.err
     assert finale("season", "list", "--json").ok().json
+
+
+def test_what_nobody_foresaw_stops_one_season_only(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any error of one season is told with its name and logged; its board's other seasons are done; exit code 1."""
+    first, second = missed(world, 2)
+    run = runner.run
+
+    def broken(outside: Outside, season: Season, **given: Any) -> Any:
+        if season.id == first:
+            raise OverflowError("int too big to convert")
+        return run(outside, season, **given)
+
+    monkeypatch.setattr(runner, "run", broken)
+    answer = finale("tick", "--json")
+    assert answer.code == 1
+    told = {one["name"]: one for one in answer.json}
+    assert f"daily/{first}: this should not have happened: OverflowError" in told[f"daily/{first}"]["error"]["message"]
+    assert told[f"daily/{second}"]["steps"][-1] == "deliver"
+    assert "tick.unforeseen" in answer.err and "Traceback" not in answer.err
 
 
 def test_seasons_are_created_ahead_and_opened(world: World) -> None:

@@ -58,7 +58,7 @@ def test_i4_a_lost_shard_is_said_once_and_holds(world: World, shards: str, marks
     assert (told["only_ledger"], told["drift"]) == (players, players)
     assert [one["words"] for one in told["shared"] if one["kind"] == "place"] == [said]
     # What stands beside the key remembers what was confirmed; lost with it, the server has been rolled back.
-    assert [one["kind"] for one in told["shared"]] == ["rollback" if marks else "unapplied", "place"]
+    assert [one["kind"] for one in told["shared"]] == ["rollback", "place"][not marks :]
     finale("reconcile", "cup", "one", "--repair", "--as", "ana").ok()
     assert world.redis.zcard(lost) == players
     finale("season", "release", "cup", "one", "--as", "ana").ok()
@@ -100,6 +100,11 @@ def test_checks_of_a_played_season_go_over_every_shard(world: World, shards: str
     planted = {firsts[0], firsts[2], firsts[4], "intruder"}
     asked = finale("reconcile", "cup", "one", "--json").refused(18, "differ in 4 players")
     assert {one["player_id"] for one in asked.json["players"]} == planted
+    (twice,) = (one for one in asked.json["players"] if one["player_id"] == firsts[4])
+    assert (twice["class"], asked.json["several_shards"]) == ("several_shards", 1)
+    assert {row["key"] for row in twice["redis_rows"]} == {keys[4], keys[5]}
+    assert twice["redis_points"] == twice["ledger_points"], "those of her own shard"
+    assert f"stands in 2 shards: key {keys[4]} (score" in finale("reconcile", "cup", "one").out
     named: set[str] = set()
     for _ in range(10):
         world.sql("update finale.live_check set checked_at = checked_at - interval '1 minute'")

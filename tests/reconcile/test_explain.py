@@ -58,8 +58,9 @@ def test_a_rollback_is_said_once() -> None:
     rolled = shared_time(since, lambda _: 40)
     assert rolled is not None and rolled.kind == "rollback" and rolled.since == START
     assert "since 2026-01-01T00:00:00Z: 40 players" in rolled.words
-    spread = shared_time(since, lambda _: 4_000)
+    spread = shared_time(since, lambda _: 60)
     assert spread is not None and spread.kind == "unapplied"
+    assert shared_time(since, lambda _: 4_000) is None, "a time that nearly all came after tells nobody apart"
     known = shared_time(since, lambda _: 4_000, lost_buckets=3)
     assert known is not None and known.kind == "rollback" and "3 buckets" in known.words
     assert shared_time(since[:1], lambda _: 1) is None
