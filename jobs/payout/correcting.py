@@ -126,9 +126,11 @@ def issue(outside: Outside, season: Season, request: Request, number: int) -> Se
                 hint="look at the preview again",
             )
         basis, files = basis_for(outside, season, so_far, request)
-        for file, data in _with_bytes(basis, files):
-            put_facts(outside.store, season.board.name, season.id, file, data)
         facts = _stage(work, so_far, basis, request)
+        for file, data in _with_bytes(
+            basis, files
+        ):  # beside what is staged, by which a sweep knows that they are needed
+            put_facts(outside.store, season.board.name, season.id, file, data)
         commit(work, correction_kind(number), facts)
         return _finish(work, number)
 

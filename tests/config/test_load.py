@@ -215,6 +215,13 @@ def test_a_file_that_cannot_be_read_hints_at_init(tmp_path, made):
     assert "finale init" in message
 
 
+def test_a_reward_table_whose_path_cannot_be_one_is_told(tmp_path):
+    """A null byte in a path is a fault of the configuration and no traceback."""
+    path = write(tmp_path, f'[board.goals]\nrewards = "a\\u0000b"\n{WEEKLY}')
+    assert "board.goals.rewards" in (message := refused(path))
+    assert "null byte" in message
+
+
 def test_a_byte_order_mark_is_no_fault(tmp_path):
     """Some editors put a byte order mark first."""
     path = tmp_path / "finale.toml"
