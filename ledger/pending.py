@@ -52,10 +52,14 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Entries of the list, and every player in them once, bucket by bucket, with her total as it is now."""
+    """Entries of the list, and every player in them once, bucket by bucket, with her total as it is now.
+
+    ``size`` counts a player as often as she stands there, as the limit does that was given.
+    """
 
     entries: list[Entry]
     totals: list[PendingTotal]
+    size: int = 0
 
 
 def claim(
@@ -95,7 +99,7 @@ def read(database: Database, leases: Sequence[BucketLease], limit: int) -> Waiti
     """
     # One statement, so one state of the ledger: who is in an entry has the total that it was made for, or a later one.
     rows = database.rows("pending.read", {**_ours(leases), "limit": limit}, binary=True, often=True)
-    found = Waiting([], [])
+    found = Waiting([], [], sum(int(row["size"]) for row in rows))
     for row in rows:
         bucket = row["bucket"]
         found.entries.extend(Entry(bucket, number) for number in row["entries"])

@@ -226,7 +226,7 @@ def _write(outside: Outside, spread: Spread, leases: Sequence[BucketLease], mark
         marks = written.marks
         kept = [lease for lease in held.values() if lease.bucket not in written.refused]
         # The last batches are noted and the buckets released in one; what has come since is the next applier's.
-        ends = len(waiting.totals) < BATCH
+        ends = waiting.size < BATCH
         length = timedelta(0) if ends else outside.runner.lease
         still = pending.record(outside.database, kept, written.new, waiting.entries, length) if kept else set()
         done += Applied(players=sum(total.bucket not in written.refused for total in waiting.totals))

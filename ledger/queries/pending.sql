@@ -61,8 +61,11 @@ with mine as (
     ) t on true
     group by w.bucket
 )
-select told.*, e.entries
-from told join (select bucket, array_agg(pending_id) as entries from entries group by bucket) e using (bucket)
+select told.*, e.entries, e.size
+from told
+join (
+    select bucket, array_agg(pending_id) as entries, sum(size) as size from entries group by bucket
+) e using (bucket)
 order by told.bucket;
 
 -- name: record

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from threading import Event
+from typing import Any
 
 import pytest
 
+from jobs.boards import projection
+from jobs.boards.projection import apply_pending
 from jobs.results import taking
 from jobs.results.beside import Beside
 from jobs.results.taking import Taken, take_chunks
@@ -16,6 +19,7 @@ from jobs.wiring import Outside
 from leaderboard.errors import UnavailableError
 from ledger import pending
 from ledger.result_files import Chunk, Result
+from ledger.results import record
 from tests.jobs.test_projection import CONFIG, LAYOUTS, NOW, check, season
 from tests.ledger.support import chunk, result
 from tests.support.cli import World
@@ -104,3 +108,24 @@ def test_an_error_of_the_writer_reaches_the_caller_and_its_connection_is_closed(
         beside.tell({1})
         beside.finish()
     assert not owns[0].database.usable
+
+
+def test_one_player_who_waits_many_times_does_not_end_the_round(
+    outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A round that is full of one player's entries is followed by the next: all is written under one claim."""
+    monkeypatch.setattr(projection, "BATCH", 4)
+    for at in range(30):
+        record(outside.database, "b", [outside.boards["b"]], chunk([_result(at * 17)]), origin="test")
+    claims: list[int] = []
+    real = pending.claim
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        found = real(*arguments, **named)
+        claims.append(len(found))
+        return found
+
+    monkeypatch.setattr(pending, "claim", counted)
+    apply_pending(outside, season(outside), "one")
+    assert claims == [1] and pending.count(outside.database, season(outside).key) == 0
+    check(outside)
