@@ -51,7 +51,7 @@ def places_of(rule: Rule, players: int) -> Places:
 
 def _pays_nobody(rule: Rule, size: int, players: int | None) -> Finding | None:
     first, last = places_of(rule, size)
-    if first <= last or not size:
+    if first <= last:
         return None
     among = "any number of" if players is None else f"{players:,}"
     what = f"{rule.condition} is nobody among {among} players"
@@ -75,10 +75,10 @@ def _hides(earlier: Rule, later: Rule) -> bool:
 def _loses(table: RewardTable, later: Rule) -> bool:
     """Return whether ``later`` is worth a word where an earlier rule takes its places for sure.
 
-    One that asks for more beside its places adds to the earlier one with ``match = "all"``, and loses them otherwise.
+    With ``match = "all"`` it adds to the earlier one, which is what that is for.
     """
     named = later.rank is not None or later.position is not None or later.percentile is not None
-    return _is_sure(later) or (named and table.match == "first")
+    return table.match == "first" and (_is_sure(later) or named)
 
 
 def _of_ladder(table: RewardTable, league: str | None, size: int) -> list[Finding]:
@@ -95,7 +95,7 @@ def _of_ladder(table: RewardTable, league: str | None, size: int) -> list[Findin
             found.append(Finding("unreachable", (rule.name,), what))
             continue
         found += [
-            _overlap(table, earlier, rule, shared)
+            _overlap(earlier, rule, shared)
             for at, earlier, others in mine
             if at < number and not rule.everyone and not earlier.everyone and _is_sure(earlier) and _loses(table, rule)
             if (shared := _meet(others, places))
@@ -103,11 +103,8 @@ def _of_ladder(table: RewardTable, league: str | None, size: int) -> list[Findin
     return found + _gaps([each for each in mine if _is_sure(each[1])])
 
 
-def _overlap(table: RewardTable, earlier: Rule, later: Rule, shared: Places) -> Finding:
-    if table.match == "all":
-        what = f"{_told(shared)} {_verb(shared, 'are')} granted by both {earlier.name!r} and {later.name!r}"
-    else:
-        what = f"{_told(shared)} of {later.name!r} {_verb(shared, 'go')} to {earlier.name!r}, which comes first"
+def _overlap(earlier: Rule, later: Rule, shared: Places) -> Finding:
+    what = f"{_told(shared)} of {later.name!r} {_verb(shared, 'go')} to {earlier.name!r}, which comes first"
     return Finding("overlap", (earlier.name, later.name), what)
 
 
@@ -169,7 +166,7 @@ def _verb(places: Places, plural: str) -> str:
     """Return the verb for one place or several."""
     if places[0] != places[1]:
         return plural
-    return {"go": "goes", "are": "is", "get": "gets"}[plural]
+    return {"go": "goes", "get": "gets"}[plural]
 
 
 def _told(places: Places) -> str:

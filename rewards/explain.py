@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from leaderboard.wording import counted
 from rewards.ladder import Ladder
 from rewards.marks import Interval
 from rewards.plan import Plan
@@ -103,11 +104,11 @@ def _having(rule: Rule, players: int, points_at: Callable[[int], float]) -> Inte
 
 
 def outcomes(
-    table: RewardTable, ranges: list[Range], position: int, place: Callable[[int], int], plan: Plan | None = None
+    table: RewardTable, ranges: list[Range], position: int, ladders: Sequence[Ladder], plan: Plan | None = None
 ) -> list[Outcome]:
     """Return what each rule comes to for the player at ``position``, in the table's order.
 
-    ``place`` gives their place on the ladder of a league. ``plan`` is given where outside facts count.
+    ``ladders`` are the whole board's and those of the leagues. ``plan`` is given where outside facts count.
     """
     if plan is not None and plan.is_gone(position):
         return [
@@ -120,34 +121,81 @@ def outcomes(
     taken = False
     for rule in table.rule:
         mine = next((one for one in ranges if one.rule is rule and one.league in (0, league)), None)
-        one = _outcome(rule, mine, position, place, granted, first=table.match == "first" and taken)
+        if mine is None:
+            one = _missed(rule, f"counts in league {rule.league}, which the player is not in")
+        else:
+            there = _There(table, mine, ladders[mine.league], position)
+            one = _outcome(there, granted, first=table.match == "first" and taken)
         taken = taken or one.taken
         found.append(one)
     return found
 
 
-def _outcome(
-    rule: Rule, mine: Range | None, position: int, place: Callable[[int], int], granted: set[str] | None, *, first: bool
-) -> Outcome:
-    if mine is None:
-        return _missed(rule, f"counts in league {rule.league}, which the player is not in")
+@dataclass(frozen=True, slots=True)
+class _There:
+    """A player before a rule: where they stand, by what the rule counts."""
+
+    table: RewardTable
+    mine: Range
+    ladder: Ladder
+    position: int
+
+    @property
+    def place(self) -> int:
+        return self.ladder.through(self.position)
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether equal scores share the first of their places before this rule."""
+        return self.table.ties == "share" and self.mine.rule.rank is not None
+
+    @property
+    def counted(self) -> int:
+        """The place that decides: of a tie that the table shares the first, or the last where all of it must be in."""
+        if self.by_rank:
+            return self.ladder.tie(self.place)[0]
+        if self.table.ties == "share" and self.mine.rule.percentile is not None:
+            return self.ladder.tie(self.place)[0 if self.table.at_line == "in" else 1]
+        return self.place
+
+    def below(self) -> tuple[int, str]:
+        """Return how many places are missing to be taken, and what the last of them is called.
+
+        That is the rule's line, or the last that has the points the rule asks for, where these end it sooner.
+        """
+        deciding, line = self.counted, self.mine.line
+        if line is not None and deciding > line:
+            by_line = self.table.ties == "share" and self.mine.rule.percentile is not None
+            return (
+                deciding - line,
+                f"{'last rank,' if self.by_rank else 'line, place' if by_line else 'last place,'} {line:,}",
+            )
+        place = self.ladder.tie(self.place)[0] if self.by_rank else self.place
+        return place - self.mine.last, f"last place, {self.mine.last:,}"
+
+
+def _outcome(there: _There, granted: set[str] | None, *, first: bool) -> Outcome:
+    rule, mine, position = there.mine.rule, there.mine, there.position
     if mine.empty:
         return _missed(rule, "takes nobody on this board")
-    line, here = mine.positions[1], place(mine.league)
+    line = mine.positions[1]
     if position > line:
-        short = here - mine.last
-        places = "place" if short == 1 else "places"
-        return _missed(rule, f"{short:,} {places} below its last place, {mine.last:,}", short, line)
+        short, last = there.below()
+        return _missed(rule, f"{counted(short, 'place')} below its {last}", short, line)
     why = ""
     if position < mine.positions[0]:
-        why = f"begins at place {mine.first:,}, below the player's {here:,}"
+        why = f"begins at place {mine.first:,}, below the player's {there.place:,}"
     elif first:
         why = "would take the player too, but only the first rule that does counts"
     elif granted is not None and rule.name not in granted:
         why = f"asks for rank {rule.previous} in the season before, which the player had not"
     if why:
         return _missed(rule, why, None, line)
-    within = f"place {here:,} is within its places {mine.first:,} to {mine.last:,}"
+    places = f"places {mine.first:,} to {mine.last:,}" if mine.first < mine.last else f"place {mine.first:,}"
+    if there.by_rank:
+        within = f"the player's rank is {there.counted:,}; it takes {places}"
+    else:
+        within = f"place {there.place:,} is within its {places}"
     return Outcome(rule.name, rule.condition, True, within, None, line)
 
 

@@ -60,7 +60,7 @@ def _configured(board: str) -> Any:
 def preview(board: BoardName, season_id: SeasonName, table: TableFile = None, as_json: AsJson = False) -> None:
     """Show what a season would pay: whom, how much by rule and item, the players at each line. Pays nobody.
 
-    A season that is not sealed is shown as if it closed now. With --table, a rehearsal on any season.
+    A season without a snapshot is shown as if it closed now. With --table, a rehearsal on any season.
 
     Example: finale rewards preview goals s2026 --table rewards/next.toml
     """
@@ -107,8 +107,8 @@ def approve(
 
 
 def _print(told: dict[str, Any]) -> None:
-    if told["live"]:
-        output.out.print("[bold]as if the season closed now[/]; every result can change it")
+    if told["caveat"]:
+        output.out.print(told["caveat"], markup=False, style="bold")
     removed = f", {told['removed']:,} excluded or not eligible" if told["removed"] else ""
     output.out.print(
         f"{told['board']}/{told['season']}: {told['players']:,} players{removed}; {told['grants']:,} grants to "

@@ -17,21 +17,34 @@ from archive.fetch import load_seal, read_parts_checked
 from archive.layout import report_path
 from archive.objects import ObjectDiffersError, settle
 from archive.parts import standings_schema
+from archive.seal import StandingFacts
 from archive.sealed_grants import GrantFacts
 from config.texts import read_text
+from jobs.checks.reconciling import staged_rows
 from jobs.payout import rewarding
 from jobs.payout.facts import Collected, collect, previous_season
 from jobs.payout.rewarding import Standings
 from jobs.payout.sealed import committed
 from jobs.wiring import Outside
-from leaderboard.errors import InputError, UnknownNameError
+from leaderboard.errors import InputError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
-from leaderboard.states import State, reached
+from leaderboard.states import State, Step, reached
 from ledger import journal
 from live.board import PAGE, LiveBoard
 from rewards.preview import Summary, costs
 from rewards.table import RewardTable, parse_table
 
+_PLAYED = "as if the season closed now; every result can change it"
+#: What can still change a preview before the seal.
+_CAVEATS = {
+    State.SCHEDULED: _PLAYED,
+    State.OPEN: _PLAYED,
+    State.CLOSING: "as if the season froze now; results played before its end still count until it does",
+    State.FROZEN: "from Redis as it stands: no result counts any more, and the snapshot is still to be taken",
+    State.SNAPSHOTTED: "from the snapshot: no result counts any more; it is still to be compared with the ledger, "
+    "and a repair takes it again",
+    State.RECONCILED: "from the snapshot, which was compared with the ledger; it is still to be sealed",
+}
 _LEAST = 12  # characters of a hash that name a preview
 
 
@@ -70,14 +83,16 @@ def choose(outside: Outside, season: Season, path: Path | None) -> Chosen:
 def preview(outside: Outside, season: Season, chosen: Chosen) -> dict[str, Any]:
     """Return what the season would pay, as plain JSON values, and write it to a report.
 
-    A season that is not sealed is read from Redis as it stands: ``live`` is then true, and the hash can change with
-    every result. ``hash`` is the digest of the grants, by which they are approved.
+    A season that has a snapshot is read from it, sealed or not; any other from Redis as it stands: ``live`` is then
+    true. ``caveat`` says what can still change, ``""`` if nothing can. ``hash`` is the digest of the grants, by which
+    they are approved once the season is sealed.
     """
-    live = not reached(season.state, State.SEALED)
+    sealed, live = reached(season.state, State.SEALED), not reached(season.state, State.SNAPSHOTTED)
     collected = collect(outside, season, chosen.table, chosen.folder)
-    with _standings(outside, season, live=live) as standings:
+    with _standings(outside, season) as standings:
         told = _told(outside, season, chosen, collected, standings)
-    told |= {"live": live, "state": str(season.state), "table": chosen.origin}
+    told |= {"live": live, "sealed": sealed, "state": str(season.state), "table": chosen.origin}
+    told["caveat"] = "" if sealed else _CAVEATS.get(season.state, _PLAYED)
     told["report"] = _write(outside, season, {**told, "reward_table": chosen.table.definition()})
     return told
 
@@ -127,11 +142,15 @@ def _before(outside: Outside, season: Season) -> dict[str, Any] | None:
 
 
 @contextmanager
-def _standings(outside: Outside, season: Season, *, live: bool) -> Iterator[Standings]:
-    """Yield how to read the standings, the same each time: sealed ones from the store, live ones copied once."""
-    if not live:
+def _standings(outside: Outside, season: Season) -> Iterator[Standings]:
+    """Yield how to read the standings, the same each time: of a snapshot from the store, live ones copied once."""
+    if reached(season.state, State.SEALED):
         seal = committed(outside, season, "standings")
         yield lambda: read_parts_checked(outside.store, seal)
+        return
+    if reached(season.state, State.SNAPSHOTTED):
+        facts = StandingFacts.from_json(journal.results(outside.database, season.key)[Step.SNAPSHOT]["facts"])
+        yield lambda: staged_rows(outside.store, season, facts)
         return
     with tempfile.TemporaryDirectory(prefix="finale-preview-") as folder:
         path = Path(folder) / "standings.arrow"
@@ -183,21 +202,35 @@ def _write(outside: Outside, season: Season, told: dict[str, Any]) -> str:
 def find_report(outside: Outside, season: Season, digest: str) -> dict[str, Any]:
     """Return the report of the preview of a sealed season whose hash begins with ``digest``.
 
-    Raises InputError for a hash that is too short or no hash, UnknownNameError if there is no such preview.
+    Raises InputError for a hash that is too short or no hash, UnknownNameError if there is no such preview,
+    WrongStateError if it was made before the season was sealed.
     """
     digest = digest.lower()
     if len(digest) < _LEAST or not set(digest) <= set("0123456789abcdef"):
         raise InputError(f"{digest!r} is no hash of a preview", hint=f"give at least {_LEAST} characters of it")
     folder = report_path(season.board.name, season.id, "x.json").rpartition("/")[0]
     name = f"{season.board.name} {season.id}"
+    early = False
     for stored in outside.store.list(folder):
         if not stored.path.startswith(f"{folder}/preview-{digest[:16]}"):
             continue
         told: dict[str, Any] = json.loads(outside.store.get(stored.path))
-        if told["hash"].startswith(digest) and not told["live"]:
+        if not told["hash"].startswith(digest):
+            continue
+        if told.get("sealed", not told["live"]):
             return told
+        early = True
+    again = f"finale rewards preview {name}"
+    if early:
+        raise WrongStateError(
+            f"the preview {digest[:_LEAST]} of {season.name} was made before the season was sealed",
+            detail=f"the season is {season.state} now, and what it pays may have changed since",
+            hint=f"preview it again, and approve the hash that it ends with: {again}"
+            if reached(season.state, State.SEALED)
+            else f"once it is sealed, preview it again: {again}",
+        )
     raise UnknownNameError(
         f"no preview of {season.name} has the hash {digest}",
         detail="only what was previewed after the seal can be approved",
-        hint=f"see what would be paid with: finale rewards preview {name}",
+        hint=f"see what would be paid with: {again}",
     )

@@ -198,7 +198,7 @@ def _rules(outside: Outside, seal: Seal, basis: Basis, standing: Standing) -> di
     else:
         ladder = SparseLadder(rows.rows, lambda at: int(rows.row(at)["rank"]))
         ranges, ladders = sparse_ranges(table, ladder, lambda at: float(rows.row(at)["points"])), (ladder,)
-    found = outcomes(table, ranges, position, lambda league: ladders[league].through(position), planned)
+    found = outcomes(table, ranges, position, ladders, planned)
     told = []
     for one in found:
         line = one.to_json()

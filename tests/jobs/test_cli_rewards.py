@@ -97,7 +97,32 @@ def test_preview_of_a_live_season_says_so(world: World) -> None:
     assert told["live"] and told["grants"] == 6
     assert told["rules"][0]["who"] == [{"position": 1, "rank": 1, "player_id": "a", "items": {"gems": 100}}]
     assert "as if the season closed now" in finale("rewards", "preview", "cup", "s3").ok().out
-    finale("rewards", "approve", "cup", "s3", told["hash"], *NAME).refused(5, "no preview", "after the seal")
+    finale("rewards", "approve", "cup", "s3", told["hash"], *NAME).refused(23, "made before the season was sealed")
+
+
+def test_a_preview_says_what_can_still_change(world: World) -> None:
+    """Frozen: no result counts any more; with a snapshot it is read from that, not from Redis; sealed: nothing can.
+
+    A hash from before the seal is refused for what it is, until the same grants are previewed after it.
+    """
+    played(world)
+    shown = {}
+    for step in ("freeze", "snapshot", "reconcile", "seal"):
+        finale("close", "cup", "s1", "--until", step).ok()
+        told = finale("rewards", "preview", "cup", "s1", "--json").ok().json
+        assert (told["grants"], told["live"], told["sealed"]) == (6, step == "freeze", step == "seal")
+        shown[step] = finale("rewards", "preview", "cup", "s1").ok().out.splitlines()[0]
+        if step == "reconcile":
+            world.redis.delete("leaderboard:cup:s1")
+            assert finale("rewards", "preview", "cup", "s1", "--json").ok().json["hash"] == told["hash"]
+            early = told["hash"]
+            words = ("before the season was sealed", "is reconciled now", "preview it again")
+            finale("rewards", "approve", "cup", "s1", early, *NAME).refused(23, *words)
+    assert shown["freeze"].startswith("from Redis as it stands: no result counts any more")
+    assert "still to be compared with the ledger" in shown["snapshot"]
+    assert "was compared with the ledger; it is still to be sealed" in shown["reconcile"]
+    assert shown["seal"].startswith("cup/s1: 6 players")
+    finale("rewards", "approve", "cup", "s1", early, *NAME).ok()
 
 
 def test_preview_of_a_live_board_with_shards(world: World) -> None:

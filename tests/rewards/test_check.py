@@ -28,7 +28,7 @@ def test_findings_are_those_of_looking_at_every_place(conditions: list[dict[str,
     brute = Brute(rows, table)
     first = [next((each.name for each in table.rule if brute.takes(each, row, None)), None) for row in rows]
     found = check(table, players)
-    nobody = {each.name for each in table.rule if players and not any(brute.takes(each, row, None) for row in rows)}
+    nobody = {each.name for each in table.rule if not any(brute.takes(each, row, None) for row in rows)}
     assert {one.rules[0] for one in found if one.kind == "pays nobody"} == nobody
     hidden = {each.name for each in table.rule} - set(first) - nobody
     assert {one.rules[0] for one in found if one.kind == "unreachable"} == (hidden if players else set())
@@ -37,12 +37,20 @@ def test_findings_are_those_of_looking_at_every_place(conditions: list[dict[str,
     assert sum(1 for one in found if one.kind == "gap") == gaps
 
 
-@pytest.mark.parametrize(("match", "words"), [("first", "comes first"), ("all", "granted by both")])
-def test_overlaps_name_the_places_and_both_rules(match: str, words: str) -> None:
-    """Rules that share places are told with who gets them."""
-    (one,) = check(make_table(rule("a", "1-10"), rule("b", "8-20"), match=match))
-    assert (one.kind, one.rules) == ("overlap", ("a", "b"))
-    assert "places 8 to 10" in one.what and words in one.what
+def test_overlaps_name_the_places_and_both_rules() -> None:
+    """Rules that share places are told with who gets them; with match = "all" sharing is what is meant."""
+    rules = (rule("a", "1-10"), rule("b", "8-20"), rule("c", "9-12"))
+    found = check(make_table(*rules))
+    assert [(one.kind, one.rules) for one in found] == [("overlap", ("a", "b")), ("unreachable", ("c",))]
+    assert "places 8 to 10" in found[0].what and "comes first" in found[0].what
+    assert check(make_table(*rules, match="all")) == []
+
+
+@pytest.mark.parametrize("match", ["first", "all"])
+def test_a_board_of_nobody_tells_every_rule(match: str) -> None:
+    """Among no players no rule pays anybody, and each is named."""
+    table = make_table(rule("a", "1-10"), rule("b", None, {"percentile": "1"}), rule("c"), match=match)
+    assert [(one.kind, one.rules) for one in check(table, 0)] == [("pays nobody", (name,)) for name in "abc"]
 
 
 def test_without_a_number_of_players_only_what_always_holds_is_told() -> None:
