@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from archive.layout import PLACES, kind_order, parse_part, parse_seal, seal_path, seals_dir
+from archive.layout import PLACES, kind_order, parse_part, parse_seal, published_dir, seal_path, seals_dir
 from archive.objects import Store
 from archive.seal import Seal, sha256
 from leaderboard.errors import ArchiveMismatchError, UnknownNameError
@@ -96,24 +96,33 @@ def _catalog(store: Store, paths: list[str]) -> Catalog:
 
 
 def unsealed(store: Store, board: str | None = None) -> tuple[str, ...]:
-    """Return what is published of seasons without a seal, of all boards or one: readers that glob would count it.
+    """Return what stands where readers glob and no seal has it, of all boards or one: they would count it.
 
-    Seals come before what they publish, so the parts are listed first: a season sealed meanwhile is no fault.
+    That is parts of seasons without a seal, and files that are no parts, but for those in a sealed season's own place,
+    which ``verify`` names. Seals come before what they publish, so the place is listed first: a season sealed meanwhile
+    is no fault.
     """
     places = [place if board is None else f"{place}/board={check_name(board, 'board')}" for place in PLACES]
     found: dict[tuple[str, str, str], list[str]] = {}
+    strange = []
     for path in (stored.path for place in places for stored in store.list(place)):
         if (part := parse_part(path)) and part.kind:
             found.setdefault((part.board, part.season, part.kind), []).append(path)
+        else:
+            strange.append(path)
     sealed = {
         (seal.board, seal.season, seal.kind)
         for stored in store.list("seals" if board is None else seals_dir(board))
         if (seal := parse_seal(stored.path))
     }
-    return tuple(
-        f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {seal_path(*place)} does not exist"
-        for place, paths in sorted(found.items())
-        if place not in sealed
+    verified = tuple(f"{published_dir(*place)}/" for place in sealed)
+    return (
+        *(
+            f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {seal_path(*place)} does not exist"
+            for place, paths in sorted(found.items())
+            if place not in sealed
+        ),
+        *(f"{path} is no part of a season" for path in sorted(strange) if not path.startswith(verified)),
     )
 
 

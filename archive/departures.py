@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
@@ -17,7 +18,10 @@ from archive.merge import Rows, merged
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS
 from archive.proof import ProofConnection
 from archive.refusals import CrowdedError
-from archive.removal import Departing, Departure, LeavingError, Removal
+from archive.removal import Departing, Departure, KeyChangedError, LeavingError, Removal
+from leaderboard.errors import FinaleError
+
+_AT_ONCE = 8  # servers
 
 
 def remove_all(
@@ -50,13 +54,41 @@ def remove_all(
             watched = list(zip(proofs, departures, strict=True))
             return str(compare(_together(watched, drain, descending), archived(), descending=descending))
 
-        for one in leaving:
-            if one is not None:
-                one.prove(drain, told)
+        here = [(proof.address, one) for proof, one in zip(proofs, leaving, strict=True) if one is not None]
+        _prove(here, drain, told)
         proved([at.sealed.key for at, one in zip(departures, leaving, strict=True) if one is None or one.present])
         return tuple(
             _execute(connect, departure, one, drain) for departure, one in zip(departures, leaving, strict=True)
         )
+
+
+def _prove(
+    leaving: Sequence[tuple[str, Departing]],
+    drain: Callable[[ProofConnection, str], Iterator[Page]],
+    told: Callable[[], str],
+) -> None:
+    """See that each key, given with its server, is what was sealed: servers side by side, each key after key.
+
+    Raises what :meth:`Departing.prove` raises, of the first key where several fail; ``told`` names what differs once
+    nobody reads any more, since it reads all keys again.
+    """
+
+    def fails(keys: Sequence[Departing]) -> tuple[Departing, FinaleError] | None:
+        for one in keys:
+            try:
+                one.prove(drain, lambda: "")
+            except FinaleError as error:
+                return one, error
+        return None
+
+    shares = [[one for at, one in leaving if at == server] for server in dict.fromkeys(at for at, _ in leaving)]
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="finale-prove") as pool:
+        failed = dict(filter(None, pool.map(fails, shares)))
+    for _, one in leaving:
+        if isinstance(error := failed.get(one), KeyChangedError):
+            one.prove(drain, told)
+        if error is not None:
+            raise error
 
 
 def _watched(proof: ProofConnection, departure: Departure) -> Departing | None:

@@ -24,6 +24,71 @@ class DrainError(FinaleError):
     exit_code = 31
 
 
+class Paging:
+    """The pages of the live ``key``, which ``proof`` watches, one after the other: asked for, received, decoded.
+
+    At most one page is under way: with a second behind it, players would wait for two. While one that was received is
+    still to be decoded, the next may be asked for if :meth:`receive` said so. Every method raises what
+    :func:`pages` raises.
+    """
+
+    def __init__(self, proof: ProofConnection, key: str, *, descending: bool, pacer: Pacer) -> None:
+        self.asked = 0  #: rows, from the first on
+        self._proof = proof
+        self._key = key
+        self._descending = descending
+        self._pacer = pacer
+        self._under_way = self._received = self._taken = 0
+        self._last: Page | None = None
+
+    @property
+    def rest(self) -> int:
+        """The rows not asked for yet; none of a missing key."""
+        return self._proof.watched.rows.get(self._key, 0) - self.asked
+
+    def request(self) -> bool:
+        """Ask for the next page; return whether there is one."""
+        size = min(self._pacer.rows, self.rest)
+        if size:
+            direction = ("REV",) if self._descending else ()
+            self._proof.send("ZRANGE", self._key, self.asked, self.asked + size - 1, *direction, "WITHSCORES")
+            if self._pacer.measure and (seconds := self._proof.await_page()) is not None:
+                self._pacer.measured(size, seconds)
+        self._under_way = size
+        self.asked += size
+        return bool(size)
+
+    def receive(self) -> bool:
+        """Wait for the page under way; return whether the next may be asked for before this one is decoded."""
+        arrival = self._proof.receive_page(self._under_way)
+        self._pacer.came(self._under_way, arrival.size)
+        self._received, self._under_way = self._under_way, 0
+        return arrival.whole
+
+    def page(self) -> Page:
+        """Return the page received, checked against its request and the page before it."""
+        size, self._received = self._received, 0
+        try:
+            reply = self._proof.page(size)
+            page = reply if isinstance(reply, Page) else decode_reply(reply)
+            fault = _fault(page, self._last, size, self._descending)
+        except (WrongTypeError, ValueError, TypeError) as error:
+            fault = str(error)
+        if fault:
+            self._proof.forget_pending()
+            self._proof.exec()
+            raise DrainError(
+                f"{self._key} at Redis {self._proof.address}: "
+                f"the page at position {self._taken + 1:,} does not fit its request",
+                detail=fault,
+                hint="check that nothing between here and the server changes replies; nothing was archived",
+            )
+        self._pacer.decoded(size, page.members.nbytes)
+        self._last = page
+        self._taken += size
+        return page
+
+
 def pages(
     proof: ProofConnection,
     key: str,
@@ -31,63 +96,25 @@ def pages(
     descending: bool,
     page_rows: int = PAGE_ROWS,
     page_budget: timedelta = PAGE_BUDGET,
-    pacer: Pacer | None = None,
 ) -> Iterator[Page]:
     """Yield the rows of the live ``key``, which ``proof`` watches, in pages of at most ``page_rows``.
 
     Board order: scores, then member bytes, both descending or both ascending. A page is as large as the server can make
-    in ``page_budget``, and its reply a few MB; a ``pacer`` of several keys of one server learns that once for all of
-    them. The next page is requested before this one is decoded. A missing key gives no page. ``proof`` may not be used
-    for anything else before the last page has been taken. That each page fits proves nothing yet: EXEC does. Raises
-    DisturbedError for a page that does not fit because somebody wrote to the key meanwhile, DrainError for one that
-    does not fit all the same.
+    in ``page_budget``, and its reply a few MB. The next page is requested before this one is decoded. A missing key
+    gives no page. ``proof`` may not be used for anything else before the last page has been taken. That each page fits
+    proves nothing yet: EXEC does. Raises DisturbedError for a page that does not fit because somebody wrote to the key
+    meanwhile, DrainError for one that does not fit all the same.
     """
-    pacer = pacer or Pacer(page_rows, page_budget)
-    last: Page | None = None
-    start, size = 0, _request(proof, key, 0, descending, pacer)
-    while size:
-        arrival = proof.receive_page(size)
-        pacer.came(size, arrival.size)
-        following = _request(proof, key, start + size, descending, pacer) if arrival.whole else None
-        page = _page(proof, key, start, size, last, descending)
-        pacer.decoded(size, page.members.nbytes)
-        if following is None:
-            following = _request(proof, key, start + size, descending, pacer)
+    paging = Paging(proof, key, descending=descending, pacer=Pacer(page_rows, page_budget))
+    under_way = paging.request()
+    while under_way:
+        if paging.receive():
+            under_way = paging.request()
+            page = paging.page()
+        else:
+            page = paging.page()
+            under_way = paging.request()
         yield page
-        last, start, size = page, start + size, following
-
-
-def _request(proof: ProofConnection, key: str, start: int, descending: bool, pacer: Pacer) -> int:
-    """Ask for the page that begins at ``start``; return its rows, 0 behind the last.
-
-    One page is under way at a time: with a second behind it, players would wait for two.
-    """
-    size = min(pacer.rows, proof.watched.rows.get(key, 0) - start)
-    if size:
-        direction = ("REV",) if descending else ()
-        proof.send("ZRANGE", key, start, start + size - 1, *direction, "WITHSCORES")
-        if pacer.measure and (seconds := proof.await_page()) is not None:
-            pacer.measured(size, seconds)
-    return size
-
-
-def _page(proof: ProofConnection, key: str, start: int, size: int, last: Page | None, descending: bool) -> Page:
-    """Return the page received, of ``size`` rows, that follows ``last``; raise what :func:`pages` raises."""
-    try:
-        reply = proof.page(size)
-        page = reply if isinstance(reply, Page) else decode_reply(reply)
-        fault = _fault(page, last, size, descending)
-    except (WrongTypeError, ValueError, TypeError) as error:
-        fault = str(error)
-    if fault:
-        proof.forget_pending()
-        proof.exec()
-        raise DrainError(
-            f"{key} at Redis {proof.address}: the page at position {start + 1:,} does not fit its request",
-            detail=fault,
-            hint="check that nothing between here and the server changes replies; nothing was archived",
-        )
-    return page
 
 
 def _fault(page: Page, last: Page | None, expected: int, descending: bool) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from archive.ahead import Ahead, Reading
 from archive.columns import decode_reply, joined
-from archive.drain import DrainError, pages
+from archive.drain import DrainError, Paging, pages
 from archive.merge import Block, Rows, merged
 from archive.pacing import PAGE_BUDGET, PAGE_BYTES, PAGE_ROWS, Pacer
 from archive.plan import TASK_ROWS, CountsError, Span, Task, plan
@@ -34,7 +35,8 @@ class Instant:
         self._connect = connect
         self._stack = ExitStack()
         self._proofs: list[ProofConnection] = []
-        self._sources: list[Rows] = []
+        self._readings: list[Reading] = []
+        self._ahead: Ahead | None = None
         self.keys = tuple(keys)
         self.existed = False  #: whether any of the sorted sets exists
         self.rows: list[int] = []  #: of each sorted set, 0 for one that does not exist
@@ -64,15 +66,29 @@ class Instant:
 
         Raises what ``archive.drain.pages`` raises.
         """
+        if len(self.keys) == 1:
+            alone = pages(
+                self._proofs[0], self.keys[0], descending=descending, page_rows=page_rows, page_budget=page_budget
+            )
+            yield from merged([Rows(0, alone)], self.rows, descending=descending)
+            return
+        tasks = self._plan(descending, cuts)
         several = len(self.keys)
         rows, size = min(page_rows, max(_HELD_ROWS // several, 100)), min(PAGE_BYTES, _HELD_BYTES // several)
         paced = {proof.address: Pacer(rows, page_budget, size) for proof in self._proofs}
-        self._sources = [
-            Rows(number, pages(proof, key, descending=descending, pacer=paced[proof.address]))
-            for number, (key, proof) in enumerate(zip(self.keys, self._proofs, strict=True))
+        self._readings = [
+            Reading(proof.address, Paging(proof, key, descending=descending, pacer=paced[proof.address]))
+            for key, proof in zip(self.keys, self._proofs, strict=True)
         ]
-        for task in self._plan(descending, cuts):
-            yield from merged(self._sources, task.rows, descending=descending)
+        self._ahead = ahead = self._stack.enter_context(Ahead(self._readings, tasks))
+        sources = [Rows(number, ahead.pages(reading)) for number, reading in enumerate(self._readings)]
+        for task in tasks:
+            yield from merged(sources, task.rows, descending=descending)
+
+    @property
+    def complete(self) -> bool:
+        """Whether several sorted sets have been read to their end, although not all of it was yielded yet."""
+        return self._ahead is not None and self._ahead.complete
 
     def prove(self, how: Callable[[ProofConnection], object] = ProofConnection.exec) -> None:
         """Prove that no sorted set has changed; raises what ``how`` raises on any of them."""
@@ -83,12 +99,10 @@ class Instant:
         """Return what was read of each sorted set; ``digest`` is that of all rows."""
         if len(self.keys) == 1:
             return (KeyFacts(self.keys[0], self.rows[0], digest),)
-        sources = zip(self.keys, self._sources, strict=True)
-        return tuple(KeyFacts(key, source.digest.rows, source.digest.hexdigest()) for key, source in sources)
+        read = zip(self.keys, self._readings, strict=True)
+        return tuple(KeyFacts(key, reading.digest.rows, reading.digest.hexdigest()) for key, reading in read)
 
     def _plan(self, descending: bool, cuts: Sequence[float]) -> list[Task]:
-        if len(self.keys) == 1:
-            return [Task(Span(), 1, (0,), tuple(self.rows))]
         direction = ("REV",) if descending else ()
 
         def scores_at(places: Sequence[tuple[int, int]]) -> list[float]:

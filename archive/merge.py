@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from archive.columns import Page, as_arrow, as_numpy, joined
-from archive.digest import StandingDigest
+
+HELD_BYTES = 8 * 2**20  #: of all sources together
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +28,35 @@ class Block:
 
 
 class Rows:
-    """The rows of one sorted set as they are taken, in board order, and the digest of those that have come."""
+    """The rows of one sorted set as they are taken, in board order: its pages, joined as far as they are held."""
 
     def __init__(self, number: int, pages: Iterator[Page]) -> None:
         self.number = number
-        self.digest = StandingDigest()
         self._pages = pages
-        self._held: Page | None = None
+        self._held: list[Page] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._held))
+
+    @property
+    def size(self) -> int:
+        """The bytes of what is held."""
+        return sum(page.members.nbytes + page.scores.nbytes for page in self._held)
+
+    def more(self) -> None:
+        """Hold a page more."""
+        self._held.append(next(self._pages))
 
     def held(self, most: int) -> Page:
         """Return the rows, at least one and at most ``most``, that can be taken now."""
-        if self._held is None:
-            self._held = next(self._pages)
-            self.digest.update(self._held.members, self._held.scores)
-        return _slice(self._held, 0, most)
+        self._held = [joined(self._held)]
+        return _slice(self._held[0], 0, most)
 
     def drop(self, rows: int) -> None:
         """Forget the next ``rows`` rows: they have been taken."""
-        assert self._held is not None
-        rest = len(self._held) - rows
-        self._held = _slice(self._held, rows, rest) if rest else None
+        (page,) = self._held
+        rest = len(page) - rows
+        self._held = [_slice(page, rows, rest)] if rest else []
 
 
 def _slice(page: Page, start: int, rows: int) -> Page:
@@ -56,12 +66,14 @@ def _slice(page: Page, start: int, rows: int) -> Page:
 def merged(sources: Sequence[Rows], rows: Sequence[int], *, descending: bool) -> Iterator[Block]:
     """Yield the next ``rows[n]`` rows of each source ``n`` in board order: by score, then by the members' bytes.
 
-    A source that stands alone passes its pages on. Otherwise a block has what is certain: the rows that no row still to
-    come can stand before. So one page of each source is held, however many rows have one score.
+    A source that stands alone passes its pages on. Otherwise a block has what is certain: all rows, if they are few
+    enough to be held, else those that no row still to come can stand before. So, however many rows have one score, no
+    more than ``HELD_BYTES`` are held, or one page of each source.
     """
     left = {source.number: count for source, count in zip(sources, rows, strict=True) if count}
     by_number = {source.number: source for source in sources}
     while left:
+        _hold([by_number[number] for number in left], left)
         held = {number: by_number[number].held(count) for number, count in left.items()}
         taken = _certain(held, left, descending)
         pages = {number: _slice(held[number], 0, count) for number, count in taken.items() if count}
@@ -72,6 +84,16 @@ def merged(sources: Sequence[Rows], rows: Sequence[int], *, descending: bool) ->
             left[number] -= count
             if not left[number]:
                 del left[number]
+
+
+def _hold(sources: Sequence[Rows], left: dict[int, int]) -> None:
+    """Let the sources hold what is left of each, or as much of it as goes into memory; at least a row of each."""
+    most = HELD_BYTES if len(sources) > 1 else 0
+    while short := [source for source in sources if len(source) < left[source.number]]:
+        least = min(short, key=len)
+        if len(least) and sum(source.size for source in sources) >= most:
+            break
+        least.more()
 
 
 def _certain(held: dict[int, Page], left: dict[int, int], descending: bool) -> dict[int, int]:
@@ -110,7 +132,7 @@ def _in_order(pages: dict[int, Page], descending: bool) -> Block:
     if len(pages) == 1:
         return Block(page, origins)
     scores = page.scores + 0.0
-    order = np.argsort(-scores if descending else scores, kind="stable")
+    order = np.argsort(-scores if descending else scores)
     tied = _tied(scores[order])
     if tied.size:
         order[tied] = _by_member(page.members, scores, order[tied], descending)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from redis import exceptions as driver
 
 from leaderboard.errors import AccessError, FinaleError, InputError, UnavailableError
+from leaderboard.replies import url_hint
 
 # First words of error replies that mean "not now": nothing was done and the same command may work later.
 _NOT_NOW = {
@@ -67,8 +68,9 @@ def refused(error: driver.RedisError, address: str, command: str) -> FinaleError
         return WrongTypeError(f"Redis at {address}: a key that is not a sorted set was named to {command}", detail=text)
     if code in _NOT_NOW:
         reason, hint = _NOT_NOW[code]
-        return _KINDS.get(code, UnavailableError)(f"Redis at {address} {reason}", detail=text, hint=hint)
-    return AccessError(f"Redis at {address} refused the command {command}", detail=text)
+        hints = "; ".join(filter(None, (hint, url_hint(text))))
+        return _KINDS.get(code, UnavailableError)(f"Redis at {address} {reason}", detail=text, hint=hints)
+    return AccessError(f"Redis at {address} refused the command {command}", detail=text, hint=url_hint(text))
 
 
 def refused_hello(error: driver.ResponseError, address: str) -> FinaleError:

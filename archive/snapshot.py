@@ -146,14 +146,16 @@ def _stage(
     cutter = PartCutter(standing.schema, part_rows)
     rows, total = 0, sum(instant.rows)
     waiting = _Waiting()
+    proved = False
     for block in blocks:
         rows += len(block)
         waiting.add(block)
         if progress:
             progress(rows, total)
-        if rows == total:
-            # At once: whatever is still to be encoded and put must not keep the window open.
+        if not proved and (rows == total or instant.complete):
+            # At once: whatever is still to be merged, encoded and put must not keep the window open.
             instant.prove(prove)
+            proved = True
         if rows == total or waiting.full:
             uploads.put(cutter.add(standing.add(waiting.taken())))
     if not total:

@@ -20,6 +20,7 @@ from archive.parts import FORMAT, standings_schema
 from archive.seal import Seal, StandingFacts
 from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
+from archive.spread import Spread
 from leaderboard.board import Board
 from leaderboard.codec import Codec, codec_for
 from leaderboard.errors import ArchiveMismatchError, ConfigError, InputError
@@ -30,12 +31,17 @@ from leaderboard.sums import exact_sum
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was read and found right: rows, parts, bytes, the digest (None for grants), and how long it took."""
+    """What was read and found right: rows, parts, bytes, the digest (None for grants), and how long it took.
+
+    ``keys``: of how many live keys the digest was computed again. None for grants; 0 where other people's writers had
+    spread the players over the shards in a way of their own, so that no row tells which key it was in.
+    """
 
     rows: int
     parts: int
     size: int
     digest: str | None
+    keys: int | None
     seconds: float
 
 
@@ -79,7 +85,8 @@ def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> V
         )
     size = sum(part.size for part in seal.facts.parts)
     digest = seal.facts.digest if isinstance(seal.facts, StandingFacts) else None
-    return Verified(seal.facts.rows, len(seal.facts.parts), size, digest, time.monotonic() - started)
+    keys = content.keys if isinstance(content, _Standing) else None
+    return Verified(seal.facts.rows, len(seal.facts.parts), size, digest, keys, time.monotonic() - started)
 
 
 def _facts_faults(store: Store, seal: Seal, facts: GrantFacts | CorrectionFacts) -> list[str]:
@@ -116,6 +123,7 @@ class _Standing:
         self._codec = _codec(self._board, seal.bounds)
         self._ranker = Ranker(shared=self._board.ties.by != "member")
         self._digest = StandingDigest()
+        self._spread = Spread(self._board.layout, facts.keys) if len(facts.keys) > 1 else None
         self._points = 0
         self._scores: list[float] = []
         self._last: Any = None
@@ -134,6 +142,8 @@ class _Standing:
             *self._decoding_faults(batch, scores),
         ]
         self._digest.update(batch.column("player_id"), scores)
+        if self._spread:
+            self._spread.add(batch.column("player_id"), scores)
         self._scores = [*self._scores[:1], *(float(scores[at]) for at in (0, -1))]
         if self._facts.points_sum is not None:
             self._points += exact_sum(batch.column("points").to_numpy())
@@ -152,7 +162,14 @@ class _Standing:
             found["sum of points"] = (self._points, self._facts.points_sum)
         if len(self._facts.keys) == 1:
             found["digest of the live key"] = (self._digest.hexdigest(), self._facts.keys[0].digest)
-        return [f"{name} {here}, the seal says {sealed}" for name, (here, sealed) in found.items() if here != sealed]
+        spread = self._spread.faults() if self._spread and self._spread.as_laid_out else []
+        wrong = [f"{name} {here}, the seal says {sealed}" for name, (here, sealed) in found.items() if here != sealed]
+        return wrong + spread
+
+    @property
+    def keys(self) -> int:
+        """Of how many live keys :meth:`end` compared the digest."""
+        return len(self._facts.keys) if self._spread is None or self._spread.as_laid_out else 0
 
     def _order_fault(self, batch: Any) -> list[str]:
         rows = pa.Table.from_batches([batch] if self._last is None else [self._last, batch]).combine_chunks()

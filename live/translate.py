@@ -10,6 +10,7 @@ from redis import Redis
 from redis import exceptions as driver
 
 from leaderboard.errors import AccessError, FinaleError, InputError, UnavailableError
+from leaderboard.replies import url_hint
 from live.errors import WrongTypeError
 
 # What a server says when it cannot serve for now, and the remedy. The code starts the message of a command's error; for
@@ -20,6 +21,7 @@ _FOR_NOW = {
     "LOADING": "it is still loading its data: wait, then run the command again",
     "MASTERDOWN": "this replica has lost its primary: name the primary in [servers] redis, or wait for the failover",
     "CLUSTERDOWN": "some slots of the cluster have no server: mend the cluster, then run the command again",
+    "MOVED": f"another node serves this slot: run the command again; {url_hint('MOVED')}",
     "TRYAGAIN": "the cluster is moving this slot: run the command again",
     "NOREPLICAS": "it has fewer replicas than min-replicas-to-write: bring them back, then run the command again",
     "MISCONF": "it cannot save to its disk and refuses writes: see its log, then run the command again",
@@ -32,6 +34,7 @@ _CODES: dict[type[Exception], str] = {
     driver.BusyLoadingError: "LOADING",
     driver.MasterDownError: "MASTERDOWN",
     driver.ClusterDownError: "CLUSTERDOWN",
+    driver.MovedError: "MOVED",
     driver.TryAgainError: "TRYAGAIN",
     driver.AuthenticationError: "WRONGPASS",
     driver.AuthorizationError: "NOAUTH",
@@ -98,7 +101,7 @@ def _told(client: Redis, keys: Mapping[str, str], error: Exception) -> FinaleErr
             f"{server} refused the login", hint="check user and password in [servers] redis, or FINALE_REDIS"
         )
     if isinstance(error, driver.ResponseError):
-        return AccessError(f"{server} refused what Finale asked of it", detail=str(error))
+        return AccessError(f"{server} refused what Finale asked of it", detail=str(error), hint=url_hint(str(error)))
     return UnavailableError(
         f"{server} did not answer",
         detail=str(error),

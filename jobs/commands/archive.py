@@ -184,9 +184,16 @@ def verify(
             f"{counted(len(faults), 'fault')} in {counted(len(catalog.seals) + len(catalog.faults), 'seal')}",
             detail="\n  ".join(faults),
             hint="restore these files from a backup; nothing that still exists elsewhere may be removed before; "
-            "parts without a seal are no season: move them away",
+            "files without a seal are no season: move them away",
         )
     if not as_json:
+        for one in rows:
+            if one["keys"] == 0:
+                output.out.print(
+                    f"{one['board']}/{one['season']}: players were not in the shards that the board's layout gives "
+                    "them; the standing is as sealed, the digests of its live keys could not be computed again",
+                    markup=False,
+                )
         told = "everything is as it was sealed" if rows else f"nothing is sealed in {store.url}: nothing was verified"
         output.out.print(told, markup=False)
 
@@ -212,6 +219,7 @@ def _verified(store: Store, one: Sealed) -> dict[str, Any]:
         "parts": found.parts,
         "bytes": found.size,
         "digest": found.digest,
+        "keys": found.keys,
         "seal": one.seal.path,
         "seconds": round(found.seconds, 3),
     }

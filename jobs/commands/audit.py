@@ -34,7 +34,7 @@ def audit(
 
     Example: finale audit s3://bucket/archive goals s2026 --tip 4a803ae4…
     """
-    from archive.store import open_store
+    from archive.store import FolderStore, open_store
     from jobs.payout.auditing import audit as audited
 
     if tip is not None and not _HASH.fullmatch(tip):
@@ -42,6 +42,8 @@ def audit(
             f"--tip {tip!r} is no SHA-256", hint="64 hexadecimal digits, as finale archive list --json tells"
         )
     store = open_store(url if "://" in url else Path(url).absolute().as_uri(), os.environ)
+    if isinstance(store, FolderStore):
+        store.check_exists()
     found = audited(store, board, season_id, tip)
     if as_json:
         output.print_json(found.to_json())

@@ -84,6 +84,9 @@ def top(
         told = _Told.of(outside, found) if season_id is None else None
         lost = [] if rows else [season for season in found if read.is_lost(outside, season)]
     _print(rows, _binary(found[0]), as_json, told)
+    if as_json and told and not rows:
+        # The rows name the season, where there are any.
+        output.err.print(f"note: {told.title} has no players", markup=False)
     for season in lost:
         output.err.print(
             f"note: {season.name} has players in the ledger, but there is no live key {season.standing_key}; "
@@ -177,9 +180,13 @@ class _Told:
     def to_json(self) -> dict[str, Any]:
         return {"season": self.season, "over": self.over_since is not None}
 
+    @property
+    def title(self) -> str:
+        over = f", which is over since {output.utc(self.over_since)} UTC," if self.over_since else ""
+        return f"season {self.season}{over}"
+
     def print_title(self) -> None:
-        over = f", which is over since {output.utc(self.over_since)} UTC" if self.over_since else ""
-        output.out.print(f"season {self.season}{over}", markup=False)
+        output.out.print(self.title.rstrip(","), markup=False)
 
 
 def _print(rows: Sequence[Standing], binary: bool, as_json: bool, told: _Told | None = None) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +15,11 @@ import pytest
 from archive.export import export
 from archive.seal import sha256
 from archive.store import FolderStore, Store, open_store
-from leaderboard.errors import ArchiveMismatchError, InputError, UnknownNameError
+from leaderboard.errors import AccessError, ArchiveMismatchError, InputError, UnknownNameError
 from tests.archive.sealed import board, bounds, draft, packed_draft, standings, with_grants
 
 SEASON = ("daily", "s20261204")
+_NOBODY = 65534
 
 
 @pytest.fixture
@@ -124,4 +128,37 @@ def test_what_cannot_be_written_is_refused(sealed: Store, tmp_path: Path) -> Non
         export(sealed, *SEASON, tmp_path / "missing" / "out.csv")
     with pytest.raises(UnknownNameError):
         export(sealed, "daily", "s1", tmp_path / "out.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def ordinary() -> Iterator[Path]:
+    """A folder of root's that anyone may read, while we are an ordinary user."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o555)
+        root = os.geteuid() == 0
+        if root:
+            os.seteuid(_NOBODY)
+        try:
+            yield Path(name)
+        finally:
+            if root:
+                os.seteuid(0)
+            Path(name).chmod(0o755)
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_a_folder_that_may_not_be_written_to_is_told(sealed: Store, ordinary: Path, name: str, force: bool) -> None:
+    """What the file system refuses is an error that names the file and the reason, and leaves nothing."""
+    with pytest.raises(AccessError, match=f"{name} could not be written") as caught:
+        export(sealed, *SEASON, ordinary / name, force=force)
+    assert (caught.value.detail, caught.value.exit_code) == ("Permission denied", 11)
+    assert list(ordinary.iterdir()) == []
+
+
+def test_a_name_that_is_too_long_is_told(sealed: Store, tmp_path: Path) -> None:
+    with pytest.raises(AccessError, match="could not be written") as caught:
+        export(sealed, *SEASON, tmp_path / f"{'x' * 250}.csv")
+    assert caught.value.detail == "File name too long"
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,9 @@ import redis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import archive.ahead
 import archive.instant
+import archive.merge
 from archive.digest import StandingDigest
 from archive.duplicates import DoublePlayerError
 from archive.once import proof_factory
@@ -49,6 +51,13 @@ def of_players(count: int = 3, **changes: Any) -> Board:
 
 def of_bands(*cuts: float, **changes: Any) -> Board:
     return board(shards={"by": "score", "cuts": cuts}, **changes)
+
+
+@pytest.fixture
+def in_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read long before it is merged, and merged long before it is told."""
+    monkeypatch.setattr(archive.ahead, "AHEAD_BYTES", 1)
+    monkeypatch.setattr(archive.instant, "TASK_ROWS", 10)
 
 
 def names(of: Board) -> tuple[str, ...]:
@@ -98,11 +107,14 @@ finite_scores = scores.filter(lambda score: abs(score) != float("inf"))
 
 
 @given(
-    layouts(), st.dictionaries(members, finite_scores | st.sampled_from([1.0, 2.0]), max_size=60), st.integers(1, 30)
+    layouts(),
+    st.dictionaries(members, finite_scores | st.sampled_from([1.0, 2.0]), max_size=60),
+    st.integers(1, 30),
+    st.sampled_from([1, 400, 2**25]),
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_i3_a_sharded_standing_is_that_of_a_single_key_bit_for_bit(
-    client: redis.Redis, store: Store, of: Board, rows: dict[bytes, float], task_rows: int
+    client: redis.Redis, store: Store, of: Board, rows: dict[bytes, float], task_rows: int, ahead: int
 ) -> None:
     """I3: positions, ranks, scores, digest, sums and the parts' very bytes do not tell how the board was sharded."""
     client.flushall()
@@ -110,6 +122,8 @@ def test_i3_a_sharded_standing_is_that_of_a_single_key_bit_for_bit(
     whole = of.model_copy(update={"shards": board().shards})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(archive.instant, "TASK_ROWS", task_rows)
+        patch.setattr(archive.ahead, "AHEAD_BYTES", ahead)
+        patch.setattr(archive.merge, "HELD_BYTES", ahead)
         found = sharded(client, store, of, attempt=lambda number: f"sharded-{number}")
     single = take(
         connector(client),
@@ -151,6 +165,7 @@ def test_millions_of_one_score_need_one_page_of_each_shard(client: redis.Redis, 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(archive.instant, "merged", watched)
+        patch.setattr(archive.merge, "HELD_BYTES", 1)
         found = sharded(client, store, of, part_rows=1_000)
     rows = staged_rows(store, found)
     assert rows["player_id"].to_pylist() == sorted((f"p{n:05d}" for n in range(800)), reverse=True)
@@ -170,6 +185,7 @@ def test_empty_shards_and_empty_boards_are_told(client: redis.Redis, store: Stor
     assert (found.facts.rows, found.existed, len(found.facts.parts)) == (0, False, 1)
 
 
+@pytest.mark.usefixtures("in_step")
 @pytest.mark.parametrize("shard", [0, 1, 2])
 def test_i3_a_write_to_any_shard_starts_the_snapshot_over(client: redis.Redis, store: Store, shard: int) -> None:
     """I3: one shard written to, before or after it was read, and what was read of all of them is thrown away."""
@@ -181,6 +197,7 @@ def test_i3_a_write_to_any_shard_starts_the_snapshot_over(client: redis.Redis, s
     assert {path.split("/")[3] for path in staged(store)} == {"try-2"}
 
 
+@pytest.mark.usefixtures("in_step")
 def test_i3_a_shard_that_comes_to_be_starts_it_over(client: redis.Redis, store: Store) -> None:
     """I3: the key that did not exist is watched too."""
     of = of_bands(100, 200)
@@ -189,6 +206,7 @@ def test_i3_a_shard_that_comes_to_be_starts_it_over(client: redis.Redis, store: 
     assert (found.restarts, found.facts.rows) == (1, 91)
 
 
+@pytest.mark.usefixtures("in_step")
 def test_i3_a_player_who_moves_between_shards_meanwhile_is_never_in_both(client: redis.Redis, store: Store) -> None:
     """I3: added above before removed below, as an applier does it, in the middle of a snapshot."""
     of = of_bands(100)
@@ -202,6 +220,7 @@ def test_i3_a_player_who_moves_between_shards_meanwhile_is_never_in_both(client:
     assert (found.restarts, found.facts.rows) == (1, 200)
 
 
+@pytest.mark.usefixtures("in_step")
 def test_writers_that_never_stop_end_in_a_hold(client: redis.Redis, store: Store) -> None:
     of = of_players(2)
     put(client, of, numbered(50))
@@ -241,6 +260,7 @@ def test_a_row_that_the_board_cannot_have_written_is_named_with_its_shard(client
         sharded(client, store, of)
 
 
+@pytest.mark.usefixtures("in_step")
 def test_every_watch_is_answered_before_anything_is_read_and_every_exec_follows_at_once(
     client: redis.Redis, store: Store
 ) -> None:

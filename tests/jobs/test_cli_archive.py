@@ -69,6 +69,25 @@ def test_verify_one_and_all(closed_store: Path) -> None:
     finale("archive", "verify", "cup", "autumn").ok()
 
 
+def test_verify_all_names_files_that_are_no_parts(closed_store: Path) -> None:
+    """What lies where readers glob and is no part: in a season's place, beside it, in a place that has no season."""
+    places = {
+        "standings/board=cup/season=spring/part-00000 (copy).parquet": "was not sealed",
+        "standings/board=cup/season=spring/more/part-00000.parquet": "was not sealed",
+        "standings/board=cup/part-00000.parquet": "is no part of a season",
+        "standings/board=cup/season=gone/data.parquet": "is no part of a season",
+        "standings/notes.txt": "is no part of a season",
+        "grants/board=cup/season=spring/part-0.parquet": "was not sealed",
+        "corrections/board=cup/season=spring/n=1/part-00000.parquet": "is no part of a season",
+    }
+    for path in places:
+        (closed_store / path).parent.mkdir(parents=True, exist_ok=True)
+        (closed_store / path).write_bytes(b"?")
+    told = finale("archive", "verify", "--all").refused(30, *(f"{path} {why}" for path, why in places.items()))
+    assert all(told.err.count(path) == 1 for path in places)
+    assert "standings/notes.txt" not in finale("archive", "verify", "cup", "--all").refused(30, "copy").err
+
+
 def test_verify_all_follows_the_chain(closed_store: Path) -> None:
     """A season taken out of the archive whole, seals and parts, is missed in the chain."""
     for path in ("seals/cup/spring/grants.json", "grants/board=cup/season=spring/part-00000.parquet"):

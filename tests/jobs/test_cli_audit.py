@@ -227,6 +227,10 @@ def test_what_is_asked_wrongly_is_told(store: Path) -> None:
     finale("audit", store.as_uri(), "cup", "s9").refused(5, "cup/s9 is not sealed")
     finale("audit", store.as_uri(), "cap", "s1").refused(5, "nothing of board 'cap' is sealed")
     audit(store, "--tip", "abc").refused(4, "is no SHA-256")
+    for url in (str(store / "missing"), (store / "missing").as_uri()):
+        finale("audit", url, "cup", "s1").refused(11, f"there is no folder {store / 'missing'}")
+    finale("audit", "s3://", "cup", "s1").refused(3, "s3://")
+    finale("audit", "ftp://host/archive", "cup", "s1").refused(3, "ftp")
 
 
 def test_without_a_seal_of_grants_the_audit_says_so(store: Path) -> None:

@@ -168,6 +168,16 @@ def test_a_season_that_is_over_is_named(world: World) -> None:
     assert finale("rank", "b", "old", "--json").ok().json["over"] is True
 
 
+def test_an_empty_board_says_of_which_season_it_is(world: World) -> None:
+    """No row names the season then: the table's title does, and a note beside the empty JSON."""
+    configure(world)
+    assert "season present" in finale("top", "b").ok().out
+    empty = finale("top", "b", "--json").ok()
+    assert empty.json == []
+    assert "note: season present has no players" in empty.err
+    assert finale("top", "b", "--season", "past", "--json").ok().err == ""
+
+
 def test_an_empty_top_says_when_the_ledger_has_players(world: World) -> None:
     """A lost live key is no board without players: a note on stderr names the key and the remedy."""
     at = configure(world)

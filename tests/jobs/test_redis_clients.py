@@ -191,6 +191,38 @@ def test_a_server_that_is_no_cluster_is_told(server_factory: ServerFactory) -> N
         redis_client(f"redis+cluster://{HOST}:{port}", timedelta(seconds=5))
 
 
+MISADDRESSED = {
+    "an ordinary server named as a Sentinel": ("redis+sentinel://{server}/boards", "no Sentinel", 11),
+    "a Sentinel named as an ordinary server": ("redis://{sentinel}", "write redis+sentinel://", 11),
+    "a Sentinel, in RESP2": ("redis://{sentinel}?protocol=2", "write redis+sentinel://", 11),
+    "a node of a cluster named as an ordinary server": ("redis://{node}", "write redis+cluster://", 10),
+    "a Sentinel named as a cluster": ("redis+cluster://{sentinel}", "cluster", 11),
+    "an ordinary server named as a cluster": ("redis+cluster://{server}", "cluster", 11),
+    "a cluster's node named as a Sentinel": ("redis+sentinel://{node}/boards", "no Sentinel", 11),
+}
+
+
+@pytest.mark.parametrize("name", MISADDRESSED)
+def test_a_url_of_another_kind_of_server_is_told(
+    world: World, cluster: Cluster, watched: Watched, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whatever is asked first: the error says what the URL should be, and ends with the same exit code."""
+    world.configure("".join(map(BOARD.format, BOARDS)))
+    for board in BOARDS:  # each node of the cluster serves another one
+        world.played(board, *ROWS[:2])
+    (told,) = watched.sentinel.sentinels
+    ports = {"server": watched.ports[0], "node": cluster.ports[0]}
+    ports["sentinel"] = told.connection_pool.connection_kwargs["port"]
+    url, words, code = MISADDRESSED[name]
+    monkeypatch.setenv("FINALE_REDIS", url.format(**{kind: f"{HOST}:{port}" for kind, port in ports.items()}))
+    moved = [finale("close", board, "one") for board in BOARDS]
+    wrong = [answer.refused(code, words) for answer in moved if answer.code]
+    assert len(wrong) == (2 if code == 10 else 3)  # a node does serve its own slots
+    shown = [finale("top", board, "--season", "one") for board in BOARDS]
+    assert all(answer.refused(code, words) for answer in shown if answer.code)
+    finale("doctor").refused(1, words) if code == 11 else None
+
+
 def test_the_sentinels_login_is_their_own() -> None:
     """``sentinel_username`` and ``sentinel_password`` go to the Sentinels, the others to the servers; both get TLS."""
     url = "rediss+sentinel://u:p%40ss@s1:1,s2/boards/3?sentinel_password=other&ssl_cert_reqs=none&protocol=3"

@@ -1,0 +1,56 @@
+"""What was sealed of each of several live keys, computed again from the rows and the board's layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from archive.columns import as_arrow
+from archive.digest import StandingDigest
+from archive.seal import KeyFacts
+from leaderboard.errors import ArchiveMismatchError
+from leaderboard.shards import Layout
+
+
+class Spread:
+    """The rows of a standing, batch after batch, dealt to the shards that the layout says they were in.
+
+    Raises ArchiveMismatchError unless there are as many ``keys`` as shards.
+    """
+
+    def __init__(self, layout: Layout, keys: Sequence[KeyFacts]) -> None:
+        if len(keys) != layout.number:
+            raise ArchiveMismatchError(f"the seal tells of {len(keys)} live keys, its board has {layout.number} shards")
+        self._layout = layout
+        self._keys = keys
+        self._digests = [StandingDigest() for _ in keys]
+
+    def add(self, members: Any, scores: NDArray[np.float64]) -> None:
+        """Take the next rows in board order: an Arrow array of text or bytes, and as many scores."""
+        # Only the layout by player looks at the members.
+        ids = [] if self._layout.cuts else members.cast(pa.binary()).to_pylist()
+        shards = self._layout.shards(ids, scores + 0.0)
+        for number in np.unique(shards).tolist():
+            here = np.flatnonzero(shards == number)
+            self._digests[number].update(members.take(as_arrow(here, pa.int64())), scores[here])
+
+    @property
+    def as_laid_out(self) -> bool:
+        """Whether each key had as many rows as the layout gives it. Other people's writers may spread them otherwise.
+
+        Then no row tells which key it was in, and no digest of a key can be computed.
+        """
+        return [digest.rows for digest in self._digests] == [key.rows for key in self._keys]
+
+    def faults(self) -> list[str]:
+        """Return the keys whose digest is not the sealed one; meaningful if the rows were :attr:`as_laid_out`."""
+        found = [(key, digest.hexdigest()) for key, digest in zip(self._keys, self._digests, strict=True)]
+        return [
+            f"digest of the live key {key.key} {here}, the seal says {key.digest}"
+            for key, here in found
+            if here != key.digest
+        ]
