@@ -22,6 +22,7 @@ from leaderboard.errors import AccessError
 
 SENTINEL_PORT = 26_379
 CLUSTER_PORT = 6_379
+_NO_CLUSTER = "Cluster mode is not enabled on this node"  # in redis-py's words, whatever the node said
 
 
 def redis_client(url: str, timeout: timedelta) -> redis.Redis:
@@ -98,6 +99,12 @@ def _cluster(url: str, options: dict[str, Any]) -> redis.Redis:
         cause = error.__cause__ or error.__context__
         if isinstance(cause, redis.AuthenticationError | redis.ResponseError):
             raise _refused(url, cause) from None
+        if _NO_CLUSTER in str(error):
+            raise AccessError(
+                f"the server {_shown(url)} is no node of a cluster",
+                detail=_NO_CLUSTER,
+                hint="write redis:// for one server, redis+sentinel://host:26379/SERVICE for Sentinels",
+            ) from None
         raise unanswered(error, f"the cluster {_shown(url)}") from None
 
 

@@ -187,10 +187,10 @@ def verify(
             "files without a seal are no season: move them away",
         )
     if not as_json:
-        for one in rows:
-            if one["keys"] == 0:
+        for row in rows:
+            if row["keys"] == 0:
                 output.out.print(
-                    f"{one['board']}/{one['season']}: players were not in the shards that the board's layout gives "
+                    f"{row['board']}/{row['season']}: players were not in the shards that the board's layout gives "
                     "them; the standing is as sealed, the digests of its live keys could not be computed again",
                     markup=False,
                 )
