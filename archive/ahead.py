@@ -11,6 +11,7 @@ from itertools import accumulate
 from archive.columns import Page
 from archive.digest import StandingDigest
 from archive.drain import Paging
+from archive.fingerprints import Prints, fingerprints
 from archive.plan import Task
 
 AHEAD_BYTES = 48 * 2**20  #: of pages that wait to be merged, and a page of each sorted set that is waited for
@@ -18,11 +19,15 @@ _THREADS = 8
 
 
 class Reading:
-    """One sorted set as it is read: the pages that have come and nobody has taken, and the digest of all that came."""
+    """One sorted set as it is read: the pages that have come and nobody has taken, and the digest of all that came.
 
-    def __init__(self, server: str, paging: Paging) -> None:
+    ``prints`` is room for the fingerprints of its members, if they are wanted.
+    """
+
+    def __init__(self, server: str, paging: Paging, prints: Prints | None = None) -> None:
         self.server = server
         self.paging = paging
+        self._prints = prints
         self.digest = StandingDigest()
         self.waiting: deque[Page] = deque()
         self.wanted = False  #: whether somebody can do nothing before its next page comes
@@ -32,6 +37,14 @@ class Reading:
     def part(self, tasks: Sequence[Task], number: int) -> None:
         """Take note of what each task has of it; it is the sorted set of that ``number``."""
         self._ends = list(accumulate(task.rows[number] for task in tasks))
+
+    def next_page(self) -> Page:
+        """Return the page received, once digest and fingerprints have its rows."""
+        page = self.paging.page()
+        if self._prints is not None:
+            self._prints[self.digest.rows : self.digest.rows + len(page)] = fingerprints(page.members)
+        self.digest.update(page.members, page.scores)
+        return page
 
     @property
     def turn(self) -> tuple[int, int]:
@@ -120,8 +133,7 @@ class Ahead:
             under_way = self._next(share, wait=False) if arrived.paging.receive() else None
             if under_way is not None:
                 under_way.paging.request()
-            page = arrived.paging.page()
-            arrived.digest.update(page.members, page.scores)
+            page = arrived.next_page()
             with self._changed:
                 arrived.waiting.append(page)
                 arrived.wanted = False

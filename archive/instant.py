@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from itertools import accumulate
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from archive.ahead import Ahead, Reading
 from archive.columns import decode_reply, joined
 from archive.drain import DrainError, Paging, pages
+from archive.fingerprints import MOST_ROWS, Prints, all_differ
 from archive.merge import Block, Rows, merged
 from archive.pacing import PAGE_BUDGET, PAGE_BYTES, PAGE_ROWS, Pacer
 from archive.plan import TASK_ROWS, CountsError, Span, Task, plan
@@ -37,6 +39,7 @@ class Instant:
         self._proofs: list[ProofConnection] = []
         self._readings: list[Reading] = []
         self._ahead: Ahead | None = None
+        self._prints: Prints | None = None
         self.keys = tuple(keys)
         self.existed = False  #: whether any of the sorted sets exists
         self.rows: list[int] = []  #: of each sorted set, 0 for one that does not exist
@@ -76,9 +79,16 @@ class Instant:
         several = len(self.keys)
         rows, size = min(page_rows, max(_HELD_ROWS // several, 100)), min(PAGE_BYTES, _HELD_BYTES // several)
         paced = {proof.address: Pacer(rows, page_budget, size) for proof in self._proofs}
+        total = sum(self.rows)
+        self._prints = np.empty(total, np.uint64) if total <= MOST_ROWS else None
+        ends = list(accumulate(self.rows))
         self._readings = [
-            Reading(proof.address, Paging(proof, key, descending=descending, pacer=paced[proof.address]))
-            for key, proof in zip(self.keys, self._proofs, strict=True)
+            Reading(
+                proof.address,
+                Paging(proof, key, descending=descending, pacer=paced[proof.address]),
+                None if self._prints is None else self._prints[end - count : end],
+            )
+            for key, proof, count, end in zip(self.keys, self._proofs, self.rows, ends, strict=True)
         ]
         self._ahead = ahead = self._stack.enter_context(Ahead(self._readings, tasks))
         sources = [Rows(number, ahead.pages(reading)) for number, reading in enumerate(self._readings)]
@@ -89,6 +99,13 @@ class Instant:
     def complete(self) -> bool:
         """Whether several sorted sets have been read to their end, although not all of it was yielded yet."""
         return self._ahead is not None and self._ahead.complete
+
+    def all_differ(self) -> bool:
+        """Return whether no member is in two sorted sets, as far as fingerprints tell, once all were read.
+
+        False may also mean that two of them look alike, or that there were too many rows to tell.
+        """
+        return len(self.keys) == 1 or (self._prints is not None and all_differ(self._prints))
 
     def prove(self, how: Callable[[ProofConnection], object] = ProofConnection.exec) -> None:
         """Prove that no sorted set has changed; raises what ``how`` raises on any of them."""

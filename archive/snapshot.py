@@ -97,9 +97,10 @@ def take(
             with Instant(connect, source.keys) as instant:
                 standing = _stage(instant, source, uploads, blocks(instant), part_rows, progress, prove)
                 existed = instant.existed
+            differ = instant.all_differ()  # while the last rows are being encoded
             parts = uploads.finish()
             facts = standing.facts(name, parts, instant.key_facts(standing.digest))
-            if len(source.keys) > 1:
+            if not differ:
                 check_once(connect, source.keys, store, folder, parts)
         return Snapshot(facts, existed, number - 1)
 

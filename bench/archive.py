@@ -7,7 +7,8 @@ One run, one server, one socket, the same data: ids ``p`` and nine digits, shuff
 contestant runs in a process of its own, in turn, round after round; ratios are taken within a round. The floor reads
 the bytes of every page and decodes nothing: it is what the server can send. Then a player asks for ranks, first alone,
 then during each contestant's work. With ``--cluster`` the same players are also on three nodes of a cluster, in twelve
-shards by player and by score, and their snapshots are compared with that one server's floor.
+shards by player and by score, and their snapshots are compared with that one server's floor. The last two columns are
+processor time a row, of all servers and of the contestant: their sum, over the cores, is the least that a row can take.
 """
 
 from __future__ import annotations
@@ -98,14 +99,19 @@ def _ranks(path: Path, rows: int, beside: tuple[subprocess.Popen[str], Any] | No
 def _table(found: dict[str, Any]) -> str:
     rounds = found["rounds"]
     lines = [f"{found['server']}, {found['rows']:,} rows, {len(rounds)} rounds; median (least to most)", ""]
-    lines.append(f"{'':12} {'million rows/s':>22} {'of the floor':>22} {'memory, MB':>12} {'bytes a row':>12}")
+    titles = ("million rows/s", 22), ("of the floor", 22), ("memory, MB", 12), ("bytes a row", 12)
+    titles += (("server, ns", 11), ("own, ns", 8))
+    lines.append(" " * 12 + "".join(f" {title:>{width}}" for title, width in titles))
     for name in rounds[0]:
         speeds = [one[name]["rows"] / one[name]["seconds"] / 1e6 for one in rounds]
         ratios = [_ratio(one, name, "floor") for one in rounds]
         memory = max(one[name]["memory"] for one in rounds) / 2**20
         size = rounds[-1][name]["bytes"] / rounds[-1][name]["rows"]
         told = f"{size:12.2f}" if size else " " * 12
-        lines.append(f"{name:12} {_spread(speeds):>22} {_spread(ratios):>22} {memory:12.0f} {told}")
+        served, own = (median(one[name][who] / one[name]["rows"] * 1e9 for one in rounds) for who in ("served", "own"))
+        lines.append(
+            f"{name:12} {_spread(speeds):>22} {_spread(ratios):>22} {memory:12.0f} {told} {served:11.0f} {own:8.0f}"
+        )
     if {"Finale", "usual loop"} <= rounds[0].keys():
         lines += ["", f"Finale / usual loop: {_spread([_ratio(one, 'Finale', 'usual loop') for one in rounds])}"]
     lines += ["", f"{'ZREVRANK beside':18} {'p50, ms':>9} {'p99, ms':>9} {'most, ms':>9} {'asked':>9}"]

@@ -2,7 +2,8 @@
 
     python -m bench.contestants NAME SOCKET FOLDER DAYS
 
-Prints JSON: rows, seconds, bytes of what was written to FOLDER, and the most memory the process had, in bytes.
+Prints JSON: rows, seconds, processor seconds of this process and of the servers, bytes of what was written to FOLDER,
+and the most memory the process had, in bytes.
 """
 
 from __future__ import annotations
@@ -172,11 +173,25 @@ def main() -> None:
     """Run one contestant."""
     name, path, folder, days = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     run = (CONTESTANTS | OF_A_CLUSTER)[name](path, folder, days)
-    begun = time.perf_counter()
+    begun, used, served = time.perf_counter(), time.process_time(), served_seconds(path)
     rows = run()
-    seconds = time.perf_counter() - begun
+    seconds, own = time.perf_counter() - begun, time.process_time() - used
+    served = served_seconds(path) - served
     size = sum(file.stat().st_size for file in folder.rglob("*.parquet"))
-    print(json.dumps({"rows": rows, "seconds": seconds, "bytes": size, "memory": most_memory()}))
+    told = {"rows": rows, "seconds": seconds, "own": own, "served": served, "bytes": size, "memory": most_memory()}
+    print(json.dumps(told))
+
+
+def served_seconds(path: Path) -> float:
+    """Return the processor seconds that the servers have used so far, whose sockets have commas between."""
+    import redis
+
+    used = 0.0
+    for one in str(path).split(","):
+        with redis.Redis(unix_socket_path=one) as client:
+            told = client.info("cpu")
+            used += told["used_cpu_user"] + told["used_cpu_sys"]
+    return used
 
 
 def most_memory() -> int:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import archive.ahead
 import archive.instant
 import archive.merge
+import archive.snapshot
 from archive.digest import StandingDigest
 from archive.duplicates import DoublePlayerError
 from archive.once import proof_factory
@@ -229,9 +230,13 @@ def test_writers_that_never_stop_end_in_a_hold(client: redis.Redis, store: Store
     assert staged(store) == []
 
 
+@pytest.mark.parametrize("most", [archive.instant.MOST_ROWS, 5])
 @pytest.mark.parametrize("of", [of_players(3), of_bands(10, 20)])
-def test_a_player_in_two_shards_is_a_hold_that_names_both(client: redis.Redis, store: Store, of: Board) -> None:
-    """Half moved: not archived twice, and nobody guesses which points are right."""
+def test_a_player_in_two_shards_is_a_hold_that_names_both(
+    client: redis.Redis, store: Store, monkeypatch: pytest.MonkeyPatch, of: Board, most: int
+) -> None:
+    """Half moved: not archived twice, and nobody guesses which points are right; fingerprints or none."""
+    monkeypatch.setattr(archive.instant, "MOST_ROWS", most)
     put(client, of, numbered(30))
     right = names(of)[of.layout.shard(b"p00005", 5.0)]
     wrong = next(name for name in names(of) if name != right)
@@ -242,6 +247,21 @@ def test_a_player_in_two_shards_is_a_hold_that_names_both(client: redis.Redis, s
     assert right in told.value.detail
     assert f"{wrong} (99.0)" in told.value.detail
     assert staged(store) == []
+
+
+def test_ids_are_read_again_only_if_two_may_be_one(
+    client: redis.Redis, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fingerprints that differ are proof enough; equal ones of different players are a reason to look, not a fault."""
+    looked: list[int] = []
+    check = archive.snapshot.check_once
+    monkeypatch.setattr(archive.snapshot, "check_once", lambda *given: (looked.append(1), check(*given)))
+    put(client, of_players(3), numbered(30))
+    sharded(client, store, of_players(3))
+    assert looked == []
+    monkeypatch.setattr(archive.ahead, "fingerprints", lambda page: np.zeros(len(page), np.uint64))
+    found = sharded(client, store, of_players(3), attempt=lambda number: f"again-{number}")
+    assert (looked, found.facts.rows) == ([1], 30)
 
 
 def test_a_row_in_the_band_of_another_is_archived_where_its_score_stands(client: redis.Redis, store: Store) -> None:
