@@ -57,5 +57,5 @@ def _mixed(pieces: NDArray[np.uint8]) -> Prints:
 
 
 def _long(flat: NDArray[np.uint8], width: int) -> Prints:
-    digests = [sha256(flat[at : at + width]).digest()[:8] for at in range(0, flat.size, width)]
+    digests = [sha256(flat[at : at + width].tobytes()).digest()[:8] for at in range(0, flat.size, width)]
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive.fingerprints import all_differ, fingerprints
@@ -13,6 +13,7 @@ from tests.archive.boards import members
 LONG = st.sampled_from([b"x" * 257, b"x" * 300, b"y" * 300, b"x" * 65_536])
 
 
+@settings(deadline=None)
 @given(st.lists(members | LONG, max_size=20), st.integers(0, 20))
 def test_they_depend_on_the_bytes_alone(rows: list[bytes], start: int) -> None:
     """In a page of mixed lengths, in a slice, and alone."""
