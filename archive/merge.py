@@ -34,18 +34,18 @@ class Rows:
         self.number = number
         self._pages = pages
         self._held: list[Page] = []
+        self._rows = 0
+        self.size = 0  #: the bytes of what is held
 
     def __len__(self) -> int:
-        return sum(map(len, self._held))
-
-    @property
-    def size(self) -> int:
-        """The bytes of what is held."""
-        return sum(page.members.nbytes + page.scores.nbytes for page in self._held)
+        return self._rows
 
     def more(self) -> None:
         """Hold a page more."""
-        self._held.append(next(self._pages))
+        page = next(self._pages)
+        self._held.append(page)
+        self._rows += len(page)
+        self.size += _bytes(page)
 
     def held(self, most: int) -> Page:
         """Return the rows, at least one and at most ``most``, that can be taken now."""
@@ -55,8 +55,14 @@ class Rows:
     def drop(self, rows: int) -> None:
         """Forget the next ``rows`` rows: they have been taken."""
         (page,) = self._held
-        rest = len(page) - rows
-        self._held = [_slice(page, rows, rest)] if rest else []
+        self._rows = len(page) - rows
+        rest = _slice(page, rows, self._rows)
+        self._held = [rest] if self._rows else []
+        self.size = _bytes(rest) if self._rows else 0
+
+
+def _bytes(page: Page) -> int:
+    return int(page.members.nbytes) + page.scores.nbytes
 
 
 def _slice(page: Page, start: int, rows: int) -> Page:
