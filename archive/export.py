@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,12 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from archive.appearing import appearing, place_of
 from archive.fetch import load_seal, read_parts_checked, sealed_file
 from archive.layout import Kind
 from archive.objects import Store
 from archive.parts import ROW_GROUP_ROWS, writer_options
 from archive.seal import Seal
-from leaderboard.errors import AccessError, FinaleError, InputError
+from leaderboard.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +43,7 @@ def export(
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
         raise InputError(f"{target} ends in neither .csv nor .parquet", hint="name the file after what it shall be")
-    if not target.parent.is_dir():
-        raise InputError(f"there is no folder {target.parent}", hint="make it first, or choose another place")
-    if target.exists() and not force:
-        raise _exists(target)
+    place_of(target, force=force)
     seal = load_seal(store, board, season, kind)
     with appearing(target, force) as file:
         write(file, store, seal)
@@ -84,37 +79,3 @@ def _textual(table: Any) -> Any:
             hexed = pa.array([value.hex() for value in table[field.name].to_pylist()], pa.string())
             table = table.set_column(at, field.name, hexed)
     return table
-
-
-@contextmanager
-def appearing(target: Path, force: bool) -> Iterator[BinaryIO]:
-    """Yield a file to be written that becomes ``target`` once the block ends well; otherwise nothing is left."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        try:
-            with temporary.open("xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            if force:
-                temporary.replace(target)
-            else:
-                # A link, unlike a rename, is refused where something has come to stand meanwhile.
-                target.hardlink_to(temporary)
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
-    except FinaleError:
-        raise
-    except FileExistsError:
-        raise _exists(target) from None
-    except OSError as error:
-        raise AccessError(
-            f"{target} could not be written",
-            detail=error.strerror or type(error).__name__,
-            hint="choose another place; without hard links, --force is needed",
-        ) from None
-
-
-def _exists(target: Path) -> InputError:
-    return InputError(f"{target} exists already", hint="choose another name, or say --force to replace it")

@@ -24,18 +24,23 @@ _SERVERS = ("redis", "replica", "postgres", "store")
 _SCHEMA_HINT = 'run "finale config schema" to see every key'
 
 
-def load(path: Path | None, environ: Mapping[str, str], *, optional: bool = False) -> Settings:
+def load(
+    path: Path | None, environ: Mapping[str, str], *, optional: bool = False, servers_only: bool = False
+) -> Settings:
     """Return the settings in the file at ``path``, else ``FINALE_CONFIG``, else ``finale.toml`` in this folder.
 
     ``FINALE_REDIS``, ``FINALE_POSTGRES`` and ``FINALE_STORE`` win over ``[servers]``; each may instead be given as
     ``FINALE_…_FILE``, the name of a file that holds it. ``FINALE_HOME`` is where embedded servers live. An empty
     variable counts as not set. ``optional`` lets that last file be absent: there are then no boards, and no path.
+    ``servers_only`` reads nothing but ``[servers]``, so that no fault elsewhere counts.
     Raises ConfigError that tells every fault, and never shows a secret.
     """
     named = path or (Path(environ["FINALE_CONFIG"]) if environ.get("FINALE_CONFIG") else None)
     found = named or Path(FILE_NAME)
     absent = optional and named is None and not found.exists()
     values = {} if absent else parse_toml(_read_config(found), str(found))
+    if servers_only:
+        values = {name: value for name, value in values.items() if name == "servers"}
     variables = _server_variables(environ)
     if isinstance(values.get("servers", {}), dict):
         values["servers"] = {**values.get("servers", {}), **{name: value for name, (_, value) in variables.items()}}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -34,6 +36,9 @@ from jobs.commands import (
     why,
 )
 from leaderboard.errors import AccessError, FinaleError
+
+#: Exit codes as a shell tells a signal: 128 and SIGINT, 128 and SIGPIPE.
+INTERRUPTED, BROKEN_PIPE = 130, 141
 
 app = typer.Typer(
     help="Ends leaderboard seasons: snapshot, prove, seal, reward, and only then forget.",
@@ -96,48 +101,78 @@ def root(
 def main() -> None:
     """Run the command line. No traceback reaches an operator, unless FINALE_DEBUG asks for one."""
     _open_standard_streams()
-    output.set_up_logging()
+    output.set_up()
     try:
         _run()
     except FinaleError as error:
-        _debug()
-        output.print_error(error)
-        sys.exit(error.exit_code)
+        _fail(error, error.exit_code)
     except KeyboardInterrupt:
-        output.err.print("interrupted; whatever was begun goes on with the next run")
-        sys.exit(130)
+        output.print_failure(FinaleError("interrupted; whatever was begun goes on with the next run"), INTERRUPTED)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        _give_output_up()
+        sys.exit(BROKEN_PIPE)
     except OSError as error:
-        _debug()
-        reason = error.strerror or type(error).__name__
-        output.err.print(f"[bold red]error:[/] {error.filename or 'the output'} could not be read or written: {reason}")
-        sys.exit(AccessError.exit_code)
+        reason, place = error.strerror or type(error).__name__, error.filename or "the output"
+        if error.filename is None:
+            _give_output_up()
+        told = AccessError(
+            f"{place} could not be read or written",
+            detail=reason,
+            hint="make room, or choose another place; what was done is done, and running it again is safe",
+        )
+        _fail(told, told.exit_code)
     except Exception as error:  # the last line of defence; what it hides, FINALE_DEBUG=1 shows
-        _debug()
-        output.err.print(f"[bold red]error:[/] this should not have happened: {type(error).__name__}")
-        output.err.print("  [bold]hint:[/] nothing is lost; set FINALE_DEBUG=1, run it again, and report what it shows")
-        sys.exit(1)
+        unforeseen = FinaleError(
+            f"this should not have happened: {type(error).__name__}",
+            hint="nothing is lost; set FINALE_DEBUG=1, run it again, and report what it shows",
+        )
+        _fail(unforeseen, unforeseen.exit_code)
+
+
+def _fail(error: FinaleError, code: int) -> NoReturn:
+    if os.environ.get("FINALE_DEBUG"):
+        traceback.print_exc()
+    output.print_failure(error, code)
+    sys.exit(code)
+
+
+def _give_output_up() -> None:
+    """Let what stdout does not take go nowhere; else the interpreter tries again at its end, and sets its own code."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run() -> None:
+    code: str | int | None = None
     try:
         app()
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # of which typer makes code 1
+            raise ended.__context__ from None
+        code = ended.code
     finally:
         sys.stdout.flush()  # a reader that has gone is noticed here, not while the interpreter ends
+    if not code and isinstance(sys.stdout, _Closed) and sys.stdout.lost:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    sys.exit(code)
+
+
+class _Closed(TextIOWrapper):
+    """Stands for a standard stream that is closed: takes its number, and knows whether something was written to it."""
+
+    lost = False
+
+    def write(self, text: str) -> int:
+        self.lost = self.lost or bool(text)
+        return super().write(text)
 
 
 def _open_standard_streams() -> None:
     """Give a process that was started without a standard stream an empty one, so that no socket takes its number."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    for name, mode in (("stdin", "rb"), ("stdout", "wb"), ("stderr", "wb")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - until the process ends
+            setattr(sys, name, _Closed(Path(os.devnull).open(mode), encoding="utf-8"))  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the locale cannot say is no reason to fail
-
-
-def _debug() -> None:
-    if os.environ.get("FINALE_DEBUG"):
-        traceback.print_exc()

@@ -25,8 +25,11 @@ class Endpoints:
 
 
 @contextmanager
-def endpoints(settings: Settings, environ: Mapping[str, str]) -> Iterator[Endpoints]:
-    """Yield the configured URLs; without any, start the embedded servers and stop afterwards what was started."""
+def endpoints(settings: Settings, environ: Mapping[str, str], *, redis: bool = True) -> Iterator[Endpoints]:
+    """Yield the configured URLs; without any, start the embedded servers and stop afterwards what was started.
+
+    Without ``redis`` its URL is not used, so an embedded one is neither started nor asked.
+    """
     given = settings.servers
     if given.redis and given.postgres:
         replica = given.replica.get_secret_value() if given.replica else None
@@ -36,7 +39,7 @@ def endpoints(settings: Settings, environ: Mapping[str, str]) -> Iterator[Endpoi
     from jobs.embedded.home import EmbeddedHome
     from ledger.migrate import migrate
 
-    with servers.session(EmbeddedHome.from_environ(environ)) as embedded:
+    with servers.session(EmbeddedHome.from_environ(environ), redis=redis) as embedded:
         migrate(embedded.postgres_url)
         yield Endpoints(embedded.redis_url, embedded.postgres_url, settings.store)
 
@@ -56,7 +59,7 @@ class Ledger:
 @contextmanager
 def ledger(settings: Settings, environ: Mapping[str, str]) -> Iterator[Ledger]:
     """Yield a connection to the ledger and close it afterwards. Raises UnavailableError or AccessError."""
-    with endpoints(settings, environ) as urls, ledger_database(settings, urls.postgres) as database:
+    with endpoints(settings, environ, redis=False) as urls, ledger_database(settings, urls.postgres) as database:
         yield Ledger(settings, database)
 
 

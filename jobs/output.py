@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -61,9 +62,10 @@ def heard(event: str, **values: Any) -> None:
         log().info(event, **values)
 
 
-def set_up_logging() -> None:
-    """Send structured log lines to what stderr is now, and nothing to stdout."""
+def set_up() -> None:
+    """Begin a command: structured log lines go to what stderr is now, and nothing is on stdout yet."""
     _logger.cache_clear()
+    _document.asked = _document.begun = False
 
 
 def as_text(value: Any) -> str:
@@ -73,8 +75,31 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
+@dataclass
+class _Document:
+    """Whether stdout is to have one JSON document, and whether it has begun."""
+
+    asked: bool = False
+    begun: bool = False
+
+
+_document = _Document()
+
+
+def ask_for_json(asked: bool) -> bool:
+    """Remember whether ``--json`` was given, and return it."""
+    _document.asked = asked
+    return asked
+
+
+def begin_json() -> None:
+    """Say that a JSON document is being written to stdout, so that an error begins no second one."""
+    _document.begun = True
+
+
 def print_json(value: Any) -> None:
     """Write one JSON document to stdout."""
+    begin_json()
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=as_text) + "\n")
 
 
@@ -87,6 +112,28 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, number
         # Text, because a player may be called "[bold]".
         table.add_row(*(Text("" if cell is None else shown(str(cell))) for cell in row))
     (out if out.is_terminal else _unfolded).print(table)
+
+
+def print_failure(error: FinaleError, code: int | None = None) -> None:
+    """Tell the error that ends a command: on stderr, and with ``--json`` on stdout too, unless the result stands there.
+
+    ``code`` is the exit code, where it is not the error's own.
+    """
+    print_error(error)
+    if _document.asked and not _document.begun:
+        print_json({"error": error_json(error, code)})
+        with suppress(OSError):  # what cannot be written now has been told on stderr
+            sys.stdout.flush()
+
+
+def error_json(error: FinaleError, code: int | None = None) -> dict[str, Any]:
+    """Return an error as plain JSON values."""
+    return {
+        "message": error.message,
+        "detail": error.detail,
+        "hint": error.hint,
+        "code": error.exit_code if code is None else code,
+    }
 
 
 def print_error(error: FinaleError) -> None:

@@ -33,7 +33,7 @@ class Calendar(Strict):
     ``every`` is ``day``, ``week``, ``month``, ``quarter`` or ``year``, or several of one: ``3 weeks``, counted both
     ways from ``anchor``, a local date on which a season starts. ``at`` is the local wall time of the change. Weeks
     start on ``starts_on``: if it is left out, on the anchor's weekday, or on Monday. Seasons named in ``skip`` do not
-    take place.
+    take place. With ``opens = false`` it only says which season is which, for keys that are adopted: none is opened.
     """
 
     every: str | None = None
@@ -43,6 +43,7 @@ class Calendar(Strict):
     starts_on: Weekday | None = None
     anchor: date | None = None
     skip: tuple[str, ...] = ()
+    opens: bool = True
 
     @field_validator("timezone")
     @classmethod

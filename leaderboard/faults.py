@@ -90,7 +90,9 @@ def _line(item: Mapping[str, Any], model: type[BaseModel], place: Placer, hidden
     at: Place = (*item["loc"], *getattr(item.get("ctx", {}).get("error"), "at", ()))
     kind: str = item["type"]
     if kind == "extra_forbidden":
-        return f"{place(at)} is an unknown key{nearest(str(at[-1]), _known(model, at[:-1]))}"
+        return (
+            f"{place(at)} is an unknown key{_belongs(model, at, place) or nearest(str(at[-1]), _known(model, at[:-1]))}"
+        )
     if kind == "missing":
         return f"{place(at)} is missing"
     reason = _reason(item, kind)
@@ -121,6 +123,16 @@ def _shown(value: Any) -> str:
         return ""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
     return f" = {text if len(text) <= _SHOWN else text[:_SHOWN] + '…'}"
+
+
+def _belongs(model: type[BaseModel], at: Place, place: Placer) -> str:
+    """Return ``; it belongs into …`` where a table beside the misplaced key has a key of that name, else nothing."""
+    name = str(at[-1])
+    tables = [key for key in _known(model, at[:-1]) if name in _known(model, (*at[:-1], key))]
+    if not tables:
+        return ""
+    written = " or ".join(f"{place((*at[:-1], table))} = {{ {name} = … }}" for table in tables)
+    return f"; it belongs into {written}"
 
 
 def _known(model: type[BaseModel], place: Place) -> list[str]:

@@ -57,6 +57,7 @@ def _lengthened(season: Season, until: datetime, following: Sequence[tuple[Seaso
             f"{season.name} cannot last until {_utc(until)}: {after.name} has "
             f"{'results already' if has_results else 'begun'}",
             detail=f"{after.name} starts at {_utc(after.bounds.starts_at)}",
+            hint=f"let it last until {_utc(after.bounds.starts_at)} at most",
         )
     if more or until >= after.bounds.ends_at:
         raise WrongStateError(
@@ -99,7 +100,10 @@ def reopen(
             hint=where,
         )
     if closes_at <= now or (until is not None and until <= now):
-        raise WrongStateError(f"{season.name} would be closed again at once: {_utc(closes_at)} has passed")
+        raise WrongStateError(
+            f"{season.name} would be closed again at once: {_utc(closes_at)} has passed",
+            hint="give a later --until, or a longer --grace",
+        )
     if until is None:
         return Extension(season.bounds, closes_at)
     lengthened = _lengthened(season, until, following)

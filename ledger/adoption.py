@@ -11,7 +11,7 @@ from ledger.database import Database
 from ledger.leases import Lease
 
 
-def adopt(database: Database, board: Board, bounds: Bounds, live_key: str, *, who: str) -> None:
+def adopt(database: Database, board: Board, bounds: Bounds, live_key: str, *, who: str, because: str = "") -> None:
     """Create the season of a key that others have filled: frozen, a backfill, the results that the ledger has counted.
 
     Results of it that come later are late, as in any frozen season. Raises WrongStateError if the key is a season's
@@ -23,11 +23,13 @@ def adopt(database: Database, board: Board, bounds: Bounds, live_key: str, *, wh
         if key is None:
             raise WrongStateError(f"season {board.name}/{bounds.id} exists already")
         _count(database, key, board, live_key)
-        detail = {"live_key": live_key, "ledger": board.ledger_kind}
+        detail = {"because": because, "live_key": live_key, "ledger": board.ledger_kind}
         journal.write(database, key, "adopted", who=who, detail=detail)
 
 
-def adopt_again(database: Database, lease: Lease, season: Season, board: Board, bounds: Bounds, *, who: str) -> None:
+def adopt_again(
+    database: Database, lease: Lease, season: Season, board: Board, bounds: Bounds, *, who: str, because: str = ""
+) -> None:
     """Begin an adopted season anew, with the board and bounds as they are now; a hold ends with it.
 
     Raises WrongStateError once a seal is committed, LeaseLostError, and ConfigError as ``seasons.insert`` does.
@@ -44,7 +46,11 @@ def adopt_again(database: Database, lease: Lease, season: Season, board: Board, 
             )
         database.rows("adoption.forget_totals", {"key": lease.key})
         _count(database, lease.key, board, season.live_key)
-        detail = {"ledger": board.ledger_kind, "released": season.hold.reason if season.hold else None}
+        detail = {
+            "because": because,
+            "ledger": board.ledger_kind,
+            "released": season.hold.reason if season.hold else None,
+        }
         journal.write(database, lease.key, "adopted again", who=who, fence=lease.fence, detail=detail)
 
 

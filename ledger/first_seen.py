@@ -52,9 +52,9 @@ def _outside(ordered: Sequence[datetime], stored: Sequence[Bounds]) -> list[date
 
 
 def _needed(board: Board, ordered: Sequence[datetime]) -> Iterator[Bounds]:
-    """Yield the seasons of the board's calendar in which any of the instants lies."""
+    """Yield the seasons of the board's calendar in which any of the instants lies; none where it opens none."""
     position = 0
-    while position < len(ordered):
+    while board.calendar.opens and position < len(ordered):
         season = next(seasons_from(board.calendar, ordered[position]), None)
         if season is None:
             return

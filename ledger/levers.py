@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from leaderboard import keys
@@ -37,6 +37,47 @@ def past(database: Database, board: str) -> list[Past]:
         if rows := database.rows("levers.past", {"board": board, "own": own}):
             return [Past(**row) for row in rows]
     return []
+
+
+def cut_short(database: Database, season: Season, now: datetime, *, who: str, because: str = "") -> datetime:
+    """End the season now, or its grace if it has ended, and return the new end.
+
+    The end never lies before a result that has counted already. Runs behind the source's barrier, so no result is being
+    taken meanwhile. Raises WrongStateError if the season has not begun, or is frozen.
+    """
+    with database.transaction():
+        source = counting.source_id(database, season.board.source)
+        barrier.close(database, barrier.SOURCES, source, f"source {season.board.source}")
+        last = database.row("levers.last_played", {"key": season.key, "source_id": source})
+        ends_at = now
+        if last and last["played_at"] is not None and last["played_at"] >= now:
+            ends_at = last["played_at"] + timedelta(microseconds=1)
+        row = database.row("levers.cut_short", {"key": season.key, "ends_at": ends_at})
+        if row is None:
+            raise WrongStateError(
+                f"{season.name} cannot be closed early: it has not begun, or is past its grace already",
+                hint=f"see: finale season show {season.board.name} {season.id}",
+            )
+        journal.write(
+            database,
+            season.key,
+            "closed early",
+            who=who,
+            detail={
+                "because": because,
+                "ends_at": row["ends_at"].isoformat(),
+                "planned_end": season.bounds.ends_at.isoformat(),
+            },
+        )
+        found: datetime = row["ends_at"]
+        return found
+
+
+def forget_retention(database: Database, season: Season, *, who: str, because: str = "") -> None:
+    """Let the season be cleaned now instead of at the end of keep_live."""
+    with database.transaction():
+        if database.row("levers.keep_until_now", {"key": season.key}) is not None:
+            journal.write(database, season.key, "retention cut short", who=who, detail={"because": because})
 
 
 def extend(
@@ -103,7 +144,10 @@ def cancel(database: Database, lease: Lease, season: Season, *, who: str, becaus
     with database.transaction():
         _stop_counting(database, season.board)
         if has_results(database, season):
-            raise WrongStateError(f"{season.name} has results already; only a season that never opened is cancelled")
+            raise WrongStateError(
+                f"{season.name} has results already; only a season that never opened is cancelled",
+                hint=f"end it instead, once it has begun: finale close {season.board.name} {season.id} --now",
+            )
         if database.row("levers.cancel", lease.params) is None:
             raise leases.lost(lease)
         journal.write(database, season.key, "cancelled", who=who, fence=lease.fence, detail={"because": because})
@@ -113,7 +157,10 @@ def retry(database: Database, season: Season, *, who: str, because: str) -> None
     """Let the step that failed be tried again at once. Raises WrongStateError if the season is on hold by now."""
     with database.transaction():
         if database.row("levers.retry", {"key": season.key}) is None:
-            raise WrongStateError(f"{season.name} is on hold by now")
+            raise WrongStateError(
+                f"{season.name} is on hold by now",
+                hint=f"see why: finale season show {season.board.name} {season.id}",
+            )
         journal.write(
             database,
             season.key,

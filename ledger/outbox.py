@@ -185,13 +185,14 @@ def dead_letters(database: Database, key: int, limit: int) -> list[dict[str, Any
     return [dict(row) for row in database.rows("outbox.dead", {"key": key, "limit": limit})]
 
 
-def retry(database: Database, key: int, *, who: str) -> tuple[int, int]:
+def retry(database: Database, key: int, *, who: str, because: str = "") -> tuple[int, int]:
     """Let dead letters be sent again, and what waits for its next try be due now; return how many of each."""
     with database.transaction():
         hurried = _rows(database, "outbox.hurry", {"key": key})
         revived = _rows(database, "outbox.revive", {"key": key})
         database.rows("outbox.reopen", {"key": key})
-        journal.write(database, key, "delivery retried", who=who, detail={"dead": revived, "waiting": hurried})
+        detail = {"because": because, "dead": revived, "waiting": hurried}
+        journal.write(database, key, "delivery retried", who=who, detail=detail)
     return revived, hurried
 
 

@@ -40,7 +40,11 @@ def pause(database: Database, *, who: str, because: str) -> None:
     with database.transaction():
         if database.row("pausing.pause", {"who": who, "because": because}) is None:
             found = find(database)
-            raise WrongStateError(f"everything is {found.told if found else 'paused'} already")
+            raise WrongStateError(
+                f"everything is already {found.told if found else 'paused'}",
+                detail="one pause is in force at a time, with the name and the reason of whoever began it",
+                hint="let it go on with: finale resume",
+            )
         journal.write(database, journal.EVERYTHING, "paused", who=who, detail={"because": because})
 
 
@@ -49,7 +53,10 @@ def resume(database: Database, *, who: str, because: str) -> Pause:
     with database.transaction():
         row = database.row("pausing.resume")
         if row is None:
-            raise WrongStateError("nothing is paused")
+            raise WrongStateError(
+                "nothing is paused",
+                hint="finale journal tells of earlier pauses; a season that is held: finale season release",
+            )
         ended = Pause(**row)
         detail = {"because": because, "paused_since": ended.since.isoformat(), "paused_by": ended.who}
         journal.write(database, journal.EVERYTHING, "resumed", who=who, detail=detail)

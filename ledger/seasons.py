@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from leaderboard.codec import codec_for
 from leaderboard.errors import ConfigError, UnknownNameError, WrongStateError
 from leaderboard.season import Bounds, Hold, Season
 from leaderboard.states import State, may_follow, reached
-from ledger import barrier, counting, journal, leases, opening
+from ledger import journal, leases, opening
 from ledger.database import Database
 from ledger.leases import Lease, lost
 
@@ -245,8 +245,31 @@ def hold_by_hand(database: Database, season: Season, *, who: str, because: str) 
     with database.transaction():
         hint = f"release it with: finale season release {season.board.name} {season.id}"
         if database.row("seasons.hold_by_hand", {"key": season.key, "reason": because, "hint": hint}) is None:
-            raise WrongStateError(f"{season.name} is on hold already: {season.hold.reason if season.hold else ''}")
+            raise held_already(database, season)
         journal.write(database, season.key, "held", who=who, detail={"because": because})
+
+
+def held_already(database: Database, season: Season) -> WrongStateError:
+    """Return the error that tells who holds the season, since when and why."""
+    season = find(database, season.board.name, season.id)
+    held = [entry for entry in journal.entries(database, season.key) if entry.event == "held"]
+    by = f" by {held[-1].who}" if held else ""
+    hold, name = season.hold, f"{season.board.name} {season.id}"
+    since = f" since {hold.since:%Y-%m-%d %H:%M:%S} UTC{by}: {hold.reason}" if hold else ""
+    return WrongStateError(
+        f"{season.name} is on hold already{since}",
+        detail=hold.detail if hold else "",
+        hint=f"it stays so until: finale season release {name}; see: finale season show {name}",
+    )
+
+
+def not_held(season: Season) -> WrongStateError:
+    """Return the error of a release without a hold."""
+    return WrongStateError(
+        f"{season.name} is not on hold; there is nothing to release",
+        detail=f"it is {season.state}",
+        hint=f"what happens next: finale season show {season.board.name} {season.id}",
+    )
 
 
 def release(
@@ -258,47 +281,10 @@ def release(
     """
     with database.transaction():
         if database.row("seasons.release", {"key": season.key}) is None:
-            raise WrongStateError(f"{season.name} is not on hold; there is nothing to release")
+            raise not_held(season)
         again = snapshot_again and database.row("seasons.back_to_frozen", {"key": season.key}) is not None
         detail = {"because": because, "snapshot_again": again, **({"accepted": accepted} if accepted else {})}
         journal.write(database, season.key, "released", who=who, detail=detail)
-
-
-def cut_short(database: Database, season: Season, now: datetime, *, who: str) -> datetime:
-    """End the season now, or its grace if it has ended, and return the new end.
-
-    The end never lies before a result that has counted already. Runs behind the source's barrier, so no result is being
-    taken meanwhile. Raises WrongStateError if the season has not begun, or is frozen.
-    """
-    with database.transaction():
-        source = counting.source_id(database, season.board.source)
-        barrier.close(database, barrier.SOURCES, source, f"source {season.board.source}")
-        last = database.row("seasons.last_played", {"key": season.key, "source_id": source})
-        ends_at = now
-        if last and last["played_at"] is not None and last["played_at"] >= now:
-            ends_at = last["played_at"] + timedelta(microseconds=1)
-        row = database.row("seasons.cut_short", {"key": season.key, "ends_at": ends_at})
-        if row is None:
-            raise WrongStateError(
-                f"{season.name} cannot be closed early: it has not begun, or is past its grace already",
-                hint=f"see: finale season show {season.board.name} {season.id}",
-            )
-        journal.write(
-            database,
-            season.key,
-            "closed early",
-            who=who,
-            detail={"ends_at": row["ends_at"].isoformat(), "planned_end": season.bounds.ends_at.isoformat()},
-        )
-        found: datetime = row["ends_at"]
-        return found
-
-
-def forget_retention(database: Database, season: Season, *, who: str) -> None:
-    """Let the season be cleaned now instead of at the end of keep_live."""
-    with database.transaction():
-        if database.row("seasons.keep_until_now", {"key": season.key}) is not None:
-            journal.write(database, season.key, "retention cut short", who=who)
 
 
 def as_json(season: Season) -> dict[str, Any]:

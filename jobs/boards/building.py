@@ -14,9 +14,9 @@ from ledger.leases import Lease
 BEGUN, DONE = "rebuilding", "rebuilt"
 
 
-def begin(database: Database, season: Season, lease: Lease, *, who: str) -> None:
+def begin(database: Database, season: Season, lease: Lease, *, who: str, because: str = "") -> None:
     """Note that names with this lease's fence are going to be used."""
-    journal.write(database, season.key, BEGUN, who=who, fence=lease.fence)
+    journal.write(database, season.key, BEGUN, who=who, fence=lease.fence, detail={"because": because})
 
 
 def end(database: Database, season: Season, lease: Lease, *, who: str, detail: Mapping[str, Any]) -> None:

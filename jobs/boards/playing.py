@@ -41,7 +41,13 @@ def _now(outside: Outside, board: str, known: Board | None) -> Season:
     stored = [one for one in seasons.of_board(outside.database, board, known) if one.state is not State.CANCELLED]
     begun = [one for one in stored if one.bounds.starts_at <= now]
     running = [one for one in begun if now in one.bounds]
-    if not running and known is not None and known.ledger != "own" and (bounds := season_at(known.calendar, now)):
+    if (
+        not running
+        and known is not None
+        and known.ledger != "own"
+        and known.calendar.opens
+        and (bounds := season_at(known.calendar, now))
+    ):
         return _imagined(known, bounds)
     if running or begun:
         return max(running or begun, key=lambda one: one.bounds)

@@ -55,7 +55,7 @@ def plan(outside: Outside, season: Season, cuts: Sequence[float]) -> Rebalanced:
     return Rebalanced(season.name, season.board.shards.cuts, board.shards.cuts, players, sum(players) - stay)
 
 
-def rebalance(outside: Outside, season: Season, cuts: Sequence[float], *, who: str) -> Rebalanced:
+def rebalance(outside: Outside, season: Season, cuts: Sequence[float], *, who: str, because: str = "") -> Rebalanced:
     """Cut the season's bands anew and move every player to hers. Safe to repeat, with the same cuts or others.
 
     Raises what ``plan`` raises, and LeaseHeldError while somebody else works on the season.
@@ -63,7 +63,7 @@ def rebalance(outside: Outside, season: Season, cuts: Sequence[float], *, who: s
     with leased(outside, season, who) as (lease, _):
         season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
         planned, board = plan(outside, season, cuts), _cut(season, cuts)
-        detail = planned.to_json()
+        detail = {"because": because, **planned.to_json()}
         with outside.database.transaction():
             cut_anew(outside.database, lease, board)
             journal.write(outside.database, season.key, "rebalanced", who=who, fence=lease.fence, detail=detail)
@@ -78,10 +78,14 @@ def _cut(season: Season, cuts: Sequence[float]) -> Board:
     board = season.board
     if not board.layout.cuts or board.ledger != "own":
         raise WrongStateError(
-            f"{season.name} is not spread by score over sets that Finale writes: there is nothing to cut"
+            f"{season.name} is not spread by score over sets that Finale writes: there is nothing to cut",
+            hint='bands of score are shards = { by = "score", cuts = […] }, fixed when a season opens',
         )
     if season.frozen_at is not None or reached(season.state, State.FROZEN) or season.state is State.CANCELLED:
-        raise WrongStateError(f"{season.name} is frozen: its bands stay as they are until it is cleaned")
+        raise WrongStateError(
+            f"{season.name} is frozen: its bands stay as they are until it is cleaned",
+            hint="cut the next season's; what is written under shards holds for seasons that are not open yet",
+        )
     if len(cuts) != len(board.shards.cuts):
         raise InputError(
             f"{len(cuts)} cuts are not as many as the season has, {len(board.shards.cuts)}",

@@ -85,7 +85,9 @@ def plan(outside: Outside, season: Season) -> Plan:
     )
 
 
-def rebuild(outside: Outside, season: Season, *, who: str, progress: Callable[[int], None]) -> Rebuilt:
+def rebuild(
+    outside: Outside, season: Season, *, who: str, because: str = "", progress: Callable[[int], None]
+) -> Rebuilt:
     """Make the season's live keys anew from the ledger and let them take the old ones' places.
 
     Whatever happens in between, players see the old board or the new one, and a second call ends the same. Raises
@@ -98,7 +100,7 @@ def rebuild(outside: Outside, season: Season, *, who: str, progress: Callable[[i
         season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
         _check(season)
         forget(outside.redis, _left_behind(outside, season))
-        building.begin(outside.database, season, lease, who=who)
+        building.begin(outside.database, season, lease, who=who, because=because)
         held = pending.claim(
             outside.database, season.key, lease.holder, outside.runner.lease, every=True, force=True, runner=lease
         )

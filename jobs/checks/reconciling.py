@@ -144,7 +144,11 @@ def _url(outside: Outside, board: str, ledger: OutsideLedger) -> str:
         try:
             value = Path(file).read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{place}: {name}_FILE = {file} cannot be read", detail=type(error).__name__) from None
+            raise ConfigError(
+                f"{place}: {name}_FILE = {file} cannot be read",
+                detail=type(error).__name__,
+                hint="name a text file that holds the URL, and may be read",
+            ) from None
     if not value:
         raise ConfigError(
             f"{place} = {name!r}, and no such variable is set",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, DryRun, Yes, confirm, instant, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, DryRun, Yes, confirm, instant, who_acts, wired
 from jobs.commands.season import print_plan, print_run
 from leaderboard.errors import InputError
 
@@ -24,6 +24,7 @@ def adopt(
     starts_at: Starts = None,
     ends_at: Ends = None,
     no_ledger: NoLedger = False,
+    because: Because = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     operator: As = None,
@@ -47,7 +48,17 @@ def adopt(
         if no_ledger:
             confirm(f"seal {key} without comparing it with any ledger?", yes)
         observer = output.Watching(quiet=as_json)
-        run = adopted(outside, key, board, season_id, bounds=bounds, no_ledger=no_ledger, who=who, observer=observer)
+        run = adopted(
+            outside,
+            key,
+            board,
+            season_id,
+            bounds=bounds,
+            no_ledger=no_ledger,
+            who=who,
+            because=because,
+            observer=observer,
+        )
         print_run(run, as_json)
 
 

@@ -179,6 +179,7 @@ def _write_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write an array of objects, row by row, so that a large result needs no memory."""
     if twice := sorted({name for name in columns if columns.count(name) > 1}):
         raise InputError(f"more than one column is called {', '.join(twice)}", hint="name them apart with as")
+    output.begin_json()
     separator = "[\n  "
     for row in rows:
         values = {name: _plain(value) for name, value in zip(columns, row, strict=True)}

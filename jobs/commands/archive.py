@@ -274,7 +274,7 @@ def _age(text: str) -> timedelta:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise InputError(f"--older-than: {error}") from None
+        raise InputError(f"--older-than: {error}", hint="write a duration like 15m, 2h or 7d") from None
 
 
 def _swept(one: Verdict, dry_run: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, DryRun, Yes, confirm, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, DryRun, Yes, check_why, confirm, who_acts, wired
 from jobs.commands.season import Now, print_plan, print_run
 from leaderboard.errors import InputError
 
@@ -23,6 +23,7 @@ def clean(
     season_id: Annotated[str | None, typer.Argument(metavar="[SEASON]", help="One season only.")] = None,
     early: Now = False,
     again: Annotated[bool, typer.Option("--again", help="A cleaned season whose live key is back.")] = False,
+    because: Because = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     operator: As = None,
@@ -36,6 +37,7 @@ def clean(
     Example: finale clean --dry-run
     """
     who = who_acts(operator, lever=(early or again) and not dry_run)
+    check_why(because, early or again)
     if season_id is None and (early or again):
         raise InputError("--now and --again are for one season", hint=_CANNOT)
     if early and again:
@@ -44,13 +46,21 @@ def clean(
         if board is None or season_id is None:
             _several(outside, board, who, dry_run, as_json)
         elif again:
-            _again(outside, board, season_id, who, dry_run, as_json, yes)
+            _again(outside, board, season_id, who, because, dry_run, as_json, yes)
         else:
-            _one(outside, board, season_id, who, early, dry_run, as_json, yes)
+            _one(outside, board, season_id, who, because, early, dry_run, as_json, yes)
 
 
 def _one(
-    outside: Outside, board: str, season_id: str, who: str, early: bool, dry_run: bool, as_json: bool, yes: bool
+    outside: Outside,
+    board: str,
+    season_id: str,
+    who: str,
+    because: str,
+    early: bool,
+    dry_run: bool,
+    as_json: bool,
+    yes: bool,
 ) -> None:
     from jobs.seasons import closing
 
@@ -61,10 +71,13 @@ def _one(
     if early:
         confirm(f"forget the live key of {found.name} now? Its archive stays.", yes)
     observer = output.Watching(quiet=as_json)
-    print_run(closing.clean(outside, found, who=who, observer=observer, early=early), as_json)
+    run = closing.clean(outside, found, who=who, observer=observer, early=early, because=because)
+    print_run(run, as_json)
 
 
-def _again(outside: Outside, board: str, season_id: str, who: str, dry_run: bool, as_json: bool, yes: bool) -> None:
+def _again(
+    outside: Outside, board: str, season_id: str, who: str, because: str, dry_run: bool, as_json: bool, yes: bool
+) -> None:
     from jobs.scheduler.returned import clean_again, plan_again
     from jobs.seasons.closing import find
 
@@ -73,7 +86,7 @@ def _again(outside: Outside, board: str, season_id: str, who: str, dry_run: bool
         print_plan([plan_again(outside, found)], as_json)
         return
     confirm(f"forget the live key of {found.name}, which is back?", yes)
-    done = clean_again(outside, found, who=who)
+    done = clean_again(outside, found, who=who, because=because)
     if as_json:
         output.print_json({"board": board, "season": season_id, **done.to_json()})
     else:

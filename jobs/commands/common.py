@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jobs.output import ask_for_json
 from leaderboard.errors import InputError
 from leaderboard.states import Step
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 BoardName = Annotated[str, typer.Argument(metavar="BOARD", help="The board's name, as in \\[board.NAME].")]
 SeasonName = Annotated[str, typer.Argument(metavar="SEASON", help="The season's id, such as s2026 or s2026w49.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON to stdout.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", callback=ask_for_json, help="Write the result, or the error, as JSON to stdout.")
+]
 As = Annotated[str | None, typer.Option("--as", metavar="NAME", help="In whose name; else FINALE_OPERATOR.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done, and why.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -30,11 +33,11 @@ NOT_CONFIRMED = 130
 Because = Annotated[str, typer.Option("--because", metavar="TEXT", help="Why; stands in the journal.")]
 
 
-def settings(*, optional: bool = False) -> Settings:
+def settings(*, optional: bool = False, servers_only: bool = False) -> Settings:
     """Return the configuration; ``optional`` is for commands that need no boards. Raises ConfigError."""
     from config.load import load
 
-    return load(_chosen, os.environ, optional=optional)
+    return load(_chosen, os.environ, optional=optional, servers_only=servers_only)
 
 
 _chosen: Path | None = None
@@ -79,6 +82,12 @@ def who_acts(given: str | None, *, lever: bool) -> str:
     from jobs.identity import operator
 
     return operator(given, os.environ, lever=lever)
+
+
+def check_why(because: str, lever: bool) -> None:
+    """Raise InputError for a reason of what needs none, which nothing would keep."""
+    if because and not lever:
+        raise InputError("--because is for what a person decides", hint="leave it out, or add --now")
 
 
 def confirm(question: str, yes: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jobs import output
-from jobs.commands.common import As, AsJson, BoardName, SeasonName, Yes, confirm, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, who_acts, wired
 
 if TYPE_CHECKING:
     from jobs.wiring import Outside
@@ -109,7 +109,12 @@ def _letter(row: dict[str, Any], season: Season) -> dict[str, Any]:
 
 
 def retry(
-    board: BoardName, season_id: SeasonName, yes: Yes = False, operator: As = None, as_json: AsJson = False
+    board: BoardName,
+    season_id: SeasonName,
+    because: Because = "",
+    yes: Yes = False,
+    operator: As = None,
+    as_json: AsJson = False,
 ) -> None:
     """Send a season's dead letters again, and at once what waits for its next try.
 
@@ -126,7 +131,7 @@ def retry(
         found = find(outside, board, season_id)
         confirm(f"send the dead letters of {found.name} again?", yes)
         paused, _ = outbox.paused(outside.database, found.key)
-        revived, hurried = outbox.retry(outside.database, found.key, who=who)
+        revived, hurried = outbox.retry(outside.database, found.key, who=who, because=because)
         with output.progress_bar() as bar:
             task = bar.add_task("", total=None)
             later = deliver(

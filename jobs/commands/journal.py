@@ -27,7 +27,10 @@ def journal(
     from ledger import journal as entries
 
     if (board is None) != (season_id is None):
-        raise InputError("a journal is a season's: give both BOARD and SEASON, or neither")
+        raise InputError(
+            f"a journal is a season's, and {board} is a board",
+            hint=f"give both BOARD and SEASON, or neither; its seasons: finale season list {board}",
+        )
     with wired_ledger() as outside:
         key = find(outside, board, season_id).key if board and season_id else entries.EVERYTHING
         found = entries.entries(outside.database, key)

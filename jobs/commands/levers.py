@@ -213,7 +213,7 @@ def hold(
         _season(board, season_id),
         done="on hold",
         question=lambda told: f"stop {told['season']} until somebody releases it?",
-        plan=lambda _, season: levers.plan_hold(season),
+        plan=levers.plan_hold,
         act=lambda outside, season, who: levers.hold(outside, season, who=who, because=because),
     )
 
@@ -295,4 +295,4 @@ def _duration(option: str, text: str | None) -> timedelta | None:
     try:
         return parse_duration(text) if text else None
     except ValueError as error:
-        raise InputError(f"{option}: {error}") from None
+        raise InputError(f"{option}: {error}", hint="write a duration like 15m, 2h or 7d") from None

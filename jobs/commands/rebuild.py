@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, BoardName, DryRun, SeasonName, Yes, confirm, who_acts, wired
+from jobs.commands.common import As, AsJson, Because, BoardName, DryRun, SeasonName, Yes, confirm, who_acts, wired
 from leaderboard.errors import InputError
 
 
 def rebuild(
     board: BoardName,
     season_id: SeasonName,
+    because: Because = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     operator: As = None,
@@ -45,7 +46,13 @@ def rebuild(
                 )
             return
         confirm(f"replace {planned.rows:,} rows by the ledger's {planned.players:,} players?", yes)
-        done = rebuilt(outside, found, who=who, progress=lambda rows: output.heard("rebuild.sent", rows=rows))
+        done = rebuilt(
+            outside,
+            found,
+            who=who,
+            because=because,
+            progress=lambda rows: output.heard("rebuild.sent", rows=rows),
+        )
     if as_json:
         output.print_json(done.to_json())
     else:
@@ -60,6 +67,7 @@ def rebalance(
     board: BoardName,
     season_id: SeasonName,
     cuts: Annotated[str, typer.Option("--cuts", metavar="POINTS,…", help="As many as the season has, ascending.")],
+    because: Because = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     operator: As = None,
@@ -78,7 +86,7 @@ def rebalance(
         told = rebalancing.plan(outside, found, points)
         if not dry_run:
             confirm(f"move {told.moved:,} of {sum(told.players):,} players of {found.name}?", yes)
-            told = rebalancing.rebalance(outside, found, points, who=who)
+            told = rebalancing.rebalance(outside, found, points, who=who, because=because)
     if as_json:
         output.print_json(told.to_json())
         return

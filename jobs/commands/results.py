@@ -102,7 +102,10 @@ def apply(
     with wired() as outside:
         found = find(outside, board, season_id)
         if found.board.ledger != "own":
-            raise WrongStateError(f"board {board} has no ledger of Finale's from which its live key could be written")
+            raise WrongStateError(
+                f"board {board} has no ledger of Finale's from which its live key could be written",
+                hint="its live key is written by whoever writes it now",
+            )
         if reached(found.state, State.SEALED):
             raise WrongStateError(
                 f"{found.name} is {found.state}: its live key must stay as it was sealed",

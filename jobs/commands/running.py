@@ -84,20 +84,16 @@ def metrics(
 
     Example: finale metrics --textfile /var/lib/node_exporter/finale.prom
     """
-    from prometheus_client import CollectorRegistry, generate_latest
-
-    from jobs.scheduler.metrics import LedgerCollector, write_textfile
-    from leaderboard.errors import InputError
+    from archive.appearing import appearing, place_of
+    from jobs.scheduler.metrics import text
     from ledger import monitoring
 
+    if file is not None:
+        place_of(file, force=True)
     with wired_ledger() as found:
-        seen = monitoring.look(found.database, found.boards)
+        written = text(monitoring.look(found.database, found.boards))
     if file is None:
-        registry = CollectorRegistry()
-        registry.register(LedgerCollector(lambda: seen))
-        output.out.file.write(generate_latest(registry).decode())
+        output.out.file.write(written.decode())
         return
-    try:
-        write_textfile(lambda: seen, file)
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}") from None
+    with appearing(file, force=True) as whole:
+        whole.write(written)

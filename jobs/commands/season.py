@@ -16,6 +16,7 @@ from jobs.commands.common import (
     DryRun,
     SeasonName,
     Yes,
+    check_why,
     confirm,
     step_named,
     who_acts,
@@ -41,6 +42,7 @@ def close(
     season_id: SeasonName,
     early: Now = False,
     until: Annotated[str | None, typer.Option("--until", metavar="STEP", help="Stop after this step.")] = None,
+    because: Because = "",
     yes: Yes = False,
     dry_run: DryRun = False,
     operator: As = None,
@@ -48,8 +50,9 @@ def close(
 ) -> None:
     """Take a season that has ended through every step: freeze, snapshot, reconcile, seal, reward, deliver, clean.
 
-    Safe to repeat: it goes on where it stood, and changes nothing once all is done. With --now, results played from now
-    until the season was to end count in no season of the board; --dry-run says so, and how long it will take.
+    Safe to repeat: it goes on where it stood, and changes nothing once all is done. With --now the season ends at once,
+    without a grace, or the grace that runs does: results that have not come by then are late, and those played until
+    the season was to end count in no season of the board; --dry-run says so, and how long it will take.
 
     Example: finale close goals s2026
     """
@@ -57,6 +60,7 @@ def close(
     from jobs.seasons.levers import told_of_early_end
 
     told: dict[str, Any] = {}
+    check_why(because, early)
     who, last = who_acts(operator, lever=early and not dry_run), step_named(until, Step.CLEAN)
     with wired() as outside:
         if dry_run:
@@ -71,7 +75,8 @@ def close(
         found = closing.take_on(outside, board, season_id, who=who)
         if early:
             confirm(f"end {found.name} now? {told_of_early_end(outside, found)['results']}", yes)
-        run = closing.close(outside, found, who=who, observer=output.Watching(quiet=as_json), until=last, early=early)
+        observer = output.Watching(quiet=as_json)
+        run = closing.close(outside, found, who=who, observer=observer, until=last, early=early, because=because)
         print_run(run, as_json)
 
 

@@ -25,7 +25,7 @@ def _home(*, whatever: bool = False) -> tuple[EmbeddedHome, str]:
     from jobs.embedded.home import EmbeddedHome
 
     try:
-        found = settings(optional=True)
+        found = settings(optional=True, servers_only=True)
     except ConfigError:
         if not whatever:
             raise
@@ -106,7 +106,7 @@ def db_migrate(as_json: AsJson = False) -> None:
     from jobs.endpoints import endpoints
     from ledger.migrate import migrate
 
-    with endpoints(settings(optional=True), os.environ) as urls:
+    with endpoints(settings(optional=True, servers_only=True), os.environ, redis=False) as urls:
         applied = migrate(urls.postgres)
     if as_json:
         output.print_json({"applied": applied})

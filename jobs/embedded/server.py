@@ -174,7 +174,12 @@ class Server(ABC):
                 lock = locks.try_exclusive(self.lock_path)
                 if lock is not None:
                     return lock
-        raise self._failure(f"runs but does not answer (process {pid or 'unknown'})")
+        last = self.log_tail().rpartition("\n")[2]
+        raise EmbeddedError(
+            f"The embedded {self.title} runs but does not answer (process {pid or 'unknown'})",
+            detail=f"asked for {self.patience_seconds:g} seconds; the last line of its log: {last or 'none'}",
+            hint=f"let it go on, or end it and run the command again; its log is {self.log_path}",
+        )
 
     def _listens(self) -> bool:
         with socket.socket(socket.AF_UNIX) as probe:

@@ -64,18 +64,19 @@ def up(home: EmbeddedHome) -> Endpoints:
 def down(home: EmbeddedHome) -> bool:
     """Stop the servers and return whether one ran.
 
-    Raises EmbeddedError if another command uses them; they are then no longer kept and stop when it ends.
+    Raises EmbeddedError, naming the processes where that is possible, if another command uses them; nothing changes.
     """
     if not home.path.is_dir():
         return False
     with home.deciding():
-        home.keep_marker.unlink(missing_ok=True)
         if locks.is_held(home.users_lock):
+            users = ", ".join(_named(pid) for pid in locks.holders(home.users_lock))
             raise EmbeddedError(
                 "Another command is using the embedded servers",
-                detail=f"home {home.path}",
-                hint="wait for it: they stop by themselves when it ends",
+                detail=f"{users or 'which process cannot be told'}; home {home.path}",
+                hint="end it, or wait for it, and run finale down again",
             )
+        home.keep_marker.unlink(missing_ok=True)
         return _stop(home)
 
 
@@ -94,17 +95,26 @@ def status(home: EmbeddedHome) -> Status:
         )
 
 
+def _named(pid: int) -> str:
+    """Return a process as an operator finds it again, with the beginning of its command line."""
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="backslashreplace").replace("\0", " ").strip()
+        return f"process {pid} ({words[:100]})" if words else f"process {pid}"
+    return f"process {pid}"
+
+
 @contextmanager
-def session(home: EmbeddedHome) -> Iterator[Endpoints]:
+def session(home: EmbeddedHome, *, redis: bool = True) -> Iterator[Endpoints]:
     """Use the servers: start what is not running; afterwards stop them if nobody else uses them or keeps them.
 
+    Without ``redis`` only PostgreSQL is started and asked, so that a Redis that hangs hinders nobody who needs none.
     Raises EmbeddedError if a server cannot be started or stopped.
     """
     home.prepare()
     with home.deciding():
         user = locks.take_shared(home.users_lock)
         try:
-            endpoints = _start(home)
+            endpoints = _start(home, redis=redis)
         except BaseException:
             with suppress(EmbeddedError):
                 _leave(home, user)
@@ -116,10 +126,11 @@ def session(home: EmbeddedHome) -> Iterator[Endpoints]:
             _leave(home, user)
 
 
-def _start(home: EmbeddedHome) -> Endpoints:
+def _start(home: EmbeddedHome, *, redis: bool = True) -> Endpoints:
     home.open_sockets()
     redis_server, postgres_server = home.servers()
-    redis_server.start()
+    if redis:
+        redis_server.start()
     postgres_server.start()
     return Endpoints(redis_server.url, postgres_server.url, home.archive.as_uri())
 

@@ -67,7 +67,9 @@ def _value(what: str, variable: str | None, file: str | None, environ: Mapping[s
         value = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is no UTF-8"
-        raise ConfigError(f"{what}_file = {file!r} cannot be read", detail=str(reason)) from None
+        raise ConfigError(
+            f"{what}_file = {file!r} cannot be read", detail=str(reason), hint="name a text file"
+        ) from None
     if not value:
         raise ConfigError(f"{what}_file = {file!r} is an empty file")
     return value

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from archive.export import Exported, appearing
+from archive.appearing import appearing, place_of
+from archive.export import Exported
 from jobs.output import as_text
 from jobs.wiring import Outside
 from leaderboard.errors import InputError, WrongStateError
@@ -30,9 +31,13 @@ def export_results(outside: Outside, season: Season, target: Path, *, force: boo
     if suffix not in (".csv", ".parquet"):
         raise InputError(f"{target} ends in neither .csv nor .parquet", hint="name the file after what it shall be")
     if season.board.ledger != "own":
-        raise WrongStateError(f"board {season.board.name} has no ledger of Finale's, so no results either")
+        raise WrongStateError(
+            f"board {season.board.name} has no ledger of Finale's, so no results either",
+            hint=f"its standings: finale archive export {season.board.name} {season.id}",
+        )
     if suffix == ".csv" and season.board.member == "binary":
         raise InputError("ids of binary boards are no text, as CSV is", hint="export to a .parquet file")
+    place_of(target, force=force)
     names = match_rows.attribute_names(outside.database, season)
     portions = match_rows.read(outside.database, season)
     with appearing(target, force) as file:

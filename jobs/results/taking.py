@@ -60,7 +60,11 @@ def source_named(outside: Outside, source: str | None, board: str | None) -> tup
     boards = [one for one in outside.boards.values() if one.source == name and one.ledger == "own"]
     if not boards:
         known = sorted({one.source for one in outside.boards.values() if one.ledger == "own"})
-        raise UnknownNameError(f"no board counts the source {name!r}", detail=f"sources: {', '.join(known) or 'none'}")
+        raise UnknownNameError(
+            f"no board counts the source {name!r}",
+            detail=f"sources: {', '.join(known) or 'none'}",
+            hint="name one of them, or a --board",
+        )
     return name, boards
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, write_to_textfile
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -85,8 +84,8 @@ def _season(families: dict[str, Any], row: dict[str, Any], now: datetime) -> Non
     families["finale_season_overdue_seconds"].add_metric((*labels, str(timing.step)), 0 if waits else max(0.0, -left))
 
 
-def write_textfile(look: Callable[[], Seen], path: Path) -> None:
-    """Write the metrics for the node exporter's textfile collector, through a temporary name beside it."""
+def text(seen: Seen) -> bytes:
+    """Return the metrics in Prometheus' text format."""
     registry = CollectorRegistry()
-    registry.register(LedgerCollector(look))
-    write_to_textfile(str(path), registry)
+    registry.register(LedgerCollector(lambda: seen))
+    return generate_latest(registry)

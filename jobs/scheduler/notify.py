@@ -114,10 +114,16 @@ def notifier(environ: Mapping[str, str], failed: Callable[[str], None]) -> Notif
         try:
             url = Path(file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
-            raise ConfigError(f"FINALE_NOTIFY_URL_FILE = {file} cannot be read") from None
+            raise ConfigError(
+                f"FINALE_NOTIFY_URL_FILE = {file} cannot be read",
+                hint="name a text file that holds the URL, and may be read",
+            ) from None
     form = environ.get("FINALE_NOTIFY_FORMAT") or "generic"
     if form not in ("slack", "generic"):
-        raise ConfigError(f"FINALE_NOTIFY_FORMAT = {form!r} is neither slack nor generic")
+        raise ConfigError(
+            f"FINALE_NOTIFY_FORMAT = {form!r} is neither slack nor generic",
+            hint="leave it out, or set it to slack or generic",
+        )
     if not url:
         return None
     if not url.startswith(("https://", "http://")):

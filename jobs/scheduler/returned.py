@@ -89,7 +89,7 @@ def _planned(verdict: str, why: str) -> dict[str, Any]:
     return {"step": str(Step.CLEAN), "verdict": verdict, "why": why}
 
 
-def clean_again(outside: Outside, season: Season, *, who: str) -> Forgotten:
+def clean_again(outside: Outside, season: Season, *, who: str, because: str = "") -> Forgotten:
     """Forget the live key of a season that was cleaned before, as the first time: proved equal, under a new fence (I1).
 
     Its helper keys go too, also where the live key is gone. Raises WrongStateError for a season not yet cleaned, or a
@@ -104,9 +104,15 @@ def clean_again(outside: Outside, season: Season, *, who: str) -> Forgotten:
         except FinaleError as error:
             with suppress(FinaleError):
                 runner.withdraw_own_fence(outside, season, lease)
-                _note(outside, lease, "not cleaned again", who, {"message": error.message, "detail": error.detail})
+                _note(
+                    outside,
+                    lease,
+                    "not cleaned again",
+                    who,
+                    {"because": because, "message": error.message, "detail": error.detail},
+                )
             raise
-        _note(outside, lease, "cleaned again", who, {"figures": done.figures, **done.to_json()})
+        _note(outside, lease, "cleaned again", who, {"because": because, "figures": done.figures, **done.to_json()})
     return done
 
 

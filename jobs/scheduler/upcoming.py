@@ -43,8 +43,10 @@ def create_ahead(outside: Outside, board: Board, now: datetime, *, who: str) -> 
 def following(board: Board, now: datetime, since: datetime | None = None) -> Iterator[Bounds]:
     """Yield the seasons that the board should have at ``now``: the present one and the next ``board.ahead``.
 
-    With ``since``, those from then on come first, ``MOST_AT_ONCE`` at most.
+    With ``since``, those from then on come first, ``MOST_AT_ONCE`` at most. None where its calendar opens none.
     """
+    if not board.calendar.opens:
+        return
     to_come = 0
     for bounds in islice(seasons_from(board.calendar, since or now), MOST_AT_ONCE):
         to_come += bounds.ends_at > now

@@ -46,6 +46,7 @@ def adopt(
     bounds: tuple[datetime, datetime] | None,
     no_ledger: bool,
     who: str,
+    because: str = "",
     observer: Observer,
 ) -> Run:
     """Archive the sorted set ``key`` as a season of a configured board, and return what was done: up to the seal.
@@ -60,14 +61,14 @@ def adopt(
     asked, known = _asked(outside, key, board_name, season_id, bounds, no_ledger)
     if known is None:
         _check(outside, asked)
-        adoption.adopt(outside.database, asked.board, asked.bounds, key, who=who)
+        adoption.adopt(outside.database, asked.board, asked.bounds, key, who=who, because=because)
         known = seasons.find(outside.database, board_name, season_id)
         for danger in dangers(outside.redis, key):
             observer.warned(known, Step.SNAPSHOT, danger)
     else:
         _check_same(known, key)
         if not reached(known.state, State.SEALED) and _differs(known, asked):
-            _begin_anew(outside, known, asked, who)
+            _begin_anew(outside, known, asked, who, because)
     season = seasons.find(outside.database, board_name, season_id)
     return runner.run(outside, season, who=who, observer=observer, until=Step.SEAL)
 
@@ -159,11 +160,11 @@ def _differs(known: Season, asked: Asked) -> bool:
     return known.bounds != asked.bounds or known.board.definition() != asked.board.definition()
 
 
-def _begin_anew(outside: Outside, known: Season, asked: Asked, who: str) -> None:
+def _begin_anew(outside: Outside, known: Season, asked: Asked, who: str, because: str) -> None:
     _check_bounds(outside, asked)
     _check_rows(outside, asked)
     with runner.leased(outside, known, who) as (lease, _):
-        adoption.adopt_again(outside.database, lease, known, asked.board, asked.bounds, who=who)
+        adoption.adopt_again(outside.database, lease, known, asked.board, asked.bounds, who=who, because=because)
 
 
 def _check_same(known: Season, key: str) -> None:
@@ -215,7 +216,7 @@ def _check_bounds(outside: Outside, asked: Asked) -> None:
             f"season {board.name}/{bounds.id} has not ended: it ends at {bounds.ends_at:%Y-%m-%d %H:%M:%S} UTC",
             hint="adopt it then; or as it stands now, with --starts-at and an --ends-at that has passed",
         )
-    coming = next(seasons_from(board.calendar, now), None)
+    coming = next(seasons_from(board.calendar, now), None) if board.calendar.opens else None
     if coming is not None and coming.id != bounds.id and coming.starts_at < bounds.ends_at:
         raise InputError(
             f"the bounds reach into {board.name}/{coming.id}, which begins at {coming.starts_at:%Y-%m-%d %H:%M:%S} UTC",

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.output import as_text
 from jobs.seasons.verdicts import Act, Held, Verdict, Wait
+from leaderboard.board import Board
 from leaderboard.calendar import season_called
 from leaderboard.errors import FinaleError, NotDueError, UnknownNameError, WrongStateError
 from leaderboard.season import Bounds, Season
 from leaderboard.states import STARTS, State, Step, reached, step_from
-from ledger import seasons
+from ledger import levers, seasons
 
 if TYPE_CHECKING:  # the runner brings every step and all that they need, which telling of a season does not
     from jobs.endpoints import Ledger
@@ -36,7 +37,7 @@ def untaken(outside: Outside, board: str, season: str) -> Bounds | None:
     filled.
     """
     known = outside.boards.get(board)
-    if known is None or known.ledger == "own":
+    if known is None or known.ledger == "own" or not known.calendar.opens:
         return None
     bounds = season_called(known.calendar, season)
     if bounds is None or bounds.starts_at > outside.database.now():
@@ -55,11 +56,19 @@ def take_on(outside: Outside, board: str, season: str, *, who: str) -> Season:
         scheduled = season_called(known.calendar, season) if known else None
         if scheduled is None:
             raise
-        raise _not_in_ledger(f"{board}/{season}", scheduled, outside.database.now()) from None
+        assert known is not None
+        raise _not_in_ledger(known, scheduled, outside.database.now()) from None
 
 
-def _not_in_ledger(name: str, bounds: Bounds, now: datetime) -> FinaleError:
+def _not_in_ledger(board: Board, bounds: Bounds, now: datetime) -> FinaleError:
     """Return why a season that the calendar has cannot be closed: nobody has played in it yet, as far as is known."""
+    name = f"{board.name}/{bounds.id}"
+    if not board.calendar.opens:
+        return UnknownNameError(
+            f"the ledger has no {name}",
+            detail=f"the calendar of {board.name} opens no seasons (opens = false): they are adopted",
+            hint=f"finale archive adopt KEY --board {board.name} --season {bounds.id}",
+        )
     if now < bounds.ends_at:
         return NotDueError(
             f"{name} has not ended: it ends at {bounds.ends_at:%Y-%m-%d %H:%M:%S} UTC",
@@ -80,16 +89,18 @@ def close(
     observer: Observer,
     until: Step = Step.CLEAN,
     early: bool = False,
+    because: str = "",
 ) -> Run:
     """Take a season that has ended through every step that is due, and return what was done.
 
-    ``early`` ends it, or its grace, now. Raises NotDueError for one that has not ended or whose grace runs, and what
-    ``runner.run`` raises. Closing a closed season again does nothing.
+    ``early`` ends it now, without a grace, or the grace that runs; the journal keeps ``because``. Raises NotDueError
+    for one that has not ended or whose grace runs, and what ``runner.run`` raises. Closing a closed season again does
+    nothing.
     """
     from jobs.seasons import runner
 
     if early and season.hold is None and _may_be_cut_short(season, now := outside.database.now()):
-        seasons.cut_short(outside.database, season, now, who=who)
+        levers.cut_short(outside.database, season, now, who=who, because=because)
         season = find(outside, season.board.name, season.id)
     run = runner.run(outside, season, who=who, observer=observer, until=until, forced=early)
     if run.waits is not None and run.waits[0] is not Step.CLEAN:
@@ -111,12 +122,15 @@ def _may_be_cut_short(season: Season, now: datetime) -> bool:
         return False
     if now <= season.bounds.starts_at:
         raise WrongStateError(
-            f"{season.name} cannot be closed early: it begins at {season.bounds.starts_at:%Y-%m-%d %H:%M:%S} UTC"
+            f"{season.name} cannot be closed early: it begins at {season.bounds.starts_at:%Y-%m-%d %H:%M:%S} UTC",
+            hint=f"a season that shall not take place: finale season cancel {season.board.name} {season.id}",
         )
     return True
 
 
-def clean(outside: Outside, season: Season, *, who: str, observer: Observer, early: bool = False) -> Run:
+def clean(
+    outside: Outside, season: Season, *, who: str, observer: Observer, early: bool = False, because: str = ""
+) -> Run:
     """Forget the live key of a delivered season, if its retention has passed or ``early`` ends that now.
 
     Raises WrongStateError before delivery, NotDueError while the key is kept, and what ``runner.run`` raises.
@@ -125,7 +139,7 @@ def clean(outside: Outside, season: Season, *, who: str, observer: Observer, ear
 
     _check_delivered(season)
     if early and season.hold is None and season.state is State.DELIVERED:
-        seasons.forget_retention(outside.database, season, who=who)
+        levers.forget_retention(outside.database, season, who=who, because=because)
         season = find(outside, season.board.name, season.id)
     run = runner.run(outside, season, who=who, observer=observer, until=Step.CLEAN)
     if run.waits is not None:
@@ -147,8 +161,9 @@ def _check_delivered(season: Season) -> None:
 
 def plan_close(outside: Outside, season: Season, *, who: str, until: Step, early: bool) -> list[dict[str, Any]]:
     """Return what ``close`` would decide, and raise what it would refuse, without changing anything."""
-    if early and season.hold is None:
-        _may_be_cut_short(season, outside.database.now())
+    if early and season.hold is None and _may_be_cut_short(season, now := outside.database.now()):
+        ends_at = min(now, season.bounds.ends_at)
+        season = replace(season, bounds=replace(season.bounds, ends_at=ends_at), closes_at=now)
     return _planned(outside, season, who, until, early)
 
 
@@ -223,4 +238,9 @@ def next_step(season: Season) -> Mapping[str, Any]:
 def check_holdable(season: Season) -> None:
     """Raise WrongStateError for a season to which nothing more is done."""
     if step_from(season.state) is None:
-        raise WrongStateError(f"{season.name} is {season.state}; nothing is done to it any more, so nothing is held")
+        raise WrongStateError(
+            f"{season.name} is {season.state}; nothing is done to it any more, so nothing is held",
+            hint=f"what was paid is put right with: finale rewards correct {season.board.name} {season.id}"
+            if season.state is State.CLEANED
+            else "",
+        )

@@ -166,16 +166,21 @@ def retry(outside: Outside, season: Season, *, who: str, because: str) -> Told:
     return told
 
 
-def plan_hold(season: Season) -> Told:
-    """Return what a hold would come to. Raises WrongStateError for a season to which nothing more is done."""
+def plan_hold(outside: Outside, season: Season) -> Told:
+    """Return what a hold would come to. Raises WrongStateError for a season that is held, or to which nothing more is
+    done.
+    """
     check_holdable(season)
+    if season.hold is not None:
+        raise seasons.held_already(outside.database, season)
     return {"season": season.name, "state": str(season.state), "step": str(runner.due_step(season))}
 
 
 def hold(outside: Outside, season: Season, *, who: str, because: str) -> Told:
     """Stop the season until somebody releases it. Raises WrongStateError if it is on hold already."""
+    told = plan_hold(outside, season)
     seasons.hold_by_hand(outside.database, season, who=who, because=because)
-    return {**plan_hold(season), "because": because, "next": "after the hold is released"}
+    return {**told, "because": because, "next": "after the hold is released"}
 
 
 def told_of_early_end(outside: Outside, season: Season) -> Told:
@@ -185,12 +190,13 @@ def told_of_early_end(outside: Outside, season: Season) -> Told:
     now, end = outside.database.now(), as_text(season.bounds.ends_at)
     told: Told = {"season": season.name, **expected(outside, season, runner.due_step(season))}
     if now >= season.bounds.ends_at:
-        return {**told, "results": f"results played before {end} that come from now on are late"}
+        return {**told, "results": f"the grace ends now: results played before {end} that come from now on are late"}
     return {
         **told,
-        "results": f"results played from now until {end} count in no season of {season.board.name}: an import keeps "
-        "them as late, and they count if the season is reopened until then, before its seal; the next season begins "
-        "when it was to begin",
+        "results": "the season ends now, and no grace follows: results played until now that come later are late; "
+        f"results played from now until {end} count in no season of {season.board.name}: an import keeps them as late, "
+        "and they count if the season is reopened until then, before its seal; the next season begins when it was to "
+        "begin",
     }
 
 

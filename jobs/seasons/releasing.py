@@ -67,7 +67,7 @@ def plan(outside: Outside, season: Season, *, again: bool = False, accept: str |
     """Return what a release would come to, and raise what it would refuse, without changing anything."""
     check_releasable(season, again=again, accept=accept)
     if season.hold is None:
-        raise WrongStateError(f"{season.name} is not on hold; there is nothing to release")
+        raise seasons.not_held(season)
     if accept is not None:
         _report(outside, season, accept)
     anew = accept is None and (again or _held_by_comparison(outside, season))

@@ -16,6 +16,7 @@ from live.eviction import dangers
 class Facts:
     now: datetime
     ends_at: datetime
+    closes_at: datetime  #: the end of the grace
     forced: bool
 
 
@@ -24,12 +25,14 @@ class Close:
     step: Step = Step.CLOSE
 
     def look(self, work: Work) -> Facts:
-        return Facts(work.now, work.season.bounds.ends_at, work.forced)
+        return Facts(work.now, work.season.bounds.ends_at, work.season.closes_at, work.forced)
 
     def plan(self, facts: Facts) -> Verdict:
         if facts.now < facts.ends_at and not facts.forced:
             return Wait(facts.ends_at, "the season has not ended")
-        return Act("stop at the cutoff, let the grace run")
+        return Act(
+            "stop at the cutoff" + (", let the grace run" if facts.now < facts.closes_at else "; no grace is left")
+        )
 
     def act(self, work: Acting, facts: Facts) -> Done:
         point_current_key(work.outside, work.season.board, facts.now)

@@ -71,3 +71,22 @@ left join finale.step_result r on r.season_id = j.season_id and r.step = 'snapsh
 where j.event = 'done' and (s.board = %(board)s) = %(own)s and j.detail ->> 'seconds' is not null
 order by j.journal_id desc
 limit 200;
+
+-- name: last_played
+select max(r.played_at) as played_at
+from finale.season s
+join finale.match_result r on r.source_id = %(source_id)s and r.played_at >= s.starts_at and r.played_at < s.ends_at
+where s.season_id = %(key)s;
+
+-- name: cut_short
+update finale.season
+set ends_at = case when ends_at > %(ends_at)s then %(ends_at)s else ends_at end,
+    closes_at = %(ends_at)s
+where season_id = %(key)s and state in ('scheduled', 'open', 'closing') and frozen_at is null and starts_at < %(ends_at)s
+returning ends_at;
+
+-- name: keep_until_now
+update finale.season set keep_until = clock_timestamp()
+where season_id = %(key)s
+  and (keep_until > clock_timestamp() or (keep_until is null and adopted and state = 'delivered'))
+returning season_id;

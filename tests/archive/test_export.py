@@ -90,6 +90,21 @@ def test_another_file_is_replaced_only_when_told(sealed: Store, tmp_path: Path, 
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+def test_a_link_is_followed_and_only_a_file_is_replaced(sealed: Store, tmp_path: Path) -> None:
+    """What a symbolic link names is written, the link stays; a pipe is never replaced, also with force."""
+    target, link, pipe = tmp_path / "there.csv", tmp_path / "out.csv", tmp_path / "pipe.csv"
+    link.symlink_to(target.name)
+    os.mkfifo(pipe)
+    export(sealed, *SEASON, link)
+    with pytest.raises(InputError, match="exists already"):
+        export(sealed, *SEASON, link)
+    assert export(sealed, *SEASON, link, force=True).size == target.stat().st_size
+    with pytest.raises(InputError, match="is no regular file"):
+        export(sealed, *SEASON, pipe, force=True)
+    assert link.is_symlink() and pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["out.csv", "there.csv"]
+
+
 def test_a_file_that_comes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     """Somebody writes the same name while we read: theirs stays, ours is taken away."""
     target = tmp_path / "out.csv"

@@ -48,6 +48,9 @@ def test_the_page_does_what_it_says(world: World, monkeypatch: pytest.MonkeyPatc
             finale(*arguments).ok()
             ran.append(arguments[0])
     assert {"db", "archive", "standings", "doctor", "close", "rewards", "clean"} <= set(ran)
+    finale("tick", "--as", "cron").ok()  # the page's line for cron
+    assert world.sql("select season from finale.season where board = 'goals'") == [("s2025m01",)]
+    finale("close", "goals", "s2025m02").refused(5, "opens = false", "finale archive adopt KEY --board goals")
     paid = world.sql("select board, count(*), sum(amount) filter (where item = 'gems') from finale.payable group by 1")
     assert sorted((board, rows, int(gems)) for board, rows, gems in paid) == [
         ("arena", 41, 39 * 10 + 500),

@@ -174,6 +174,22 @@ def test_now_ends_a_running_season_and_the_journal_keeps_who_and_when(running: W
     assert shown["state"] == "delivered"
 
 
+@pytest.mark.parametrize("part", ["season", "grace"])
+def test_now_gives_no_grace_and_every_word_says_so(request: pytest.FixtureRequest, part: str) -> None:
+    """What ends early has no grace: dry run, real run, and stored bounds say the same; the journal has the reason."""
+    world: World = request.getfixturevalue("running" if part == "season" else "in_grace")
+    finale("close", "cup", "spring", "--until", "open").ok()
+    first, *_ = finale("close", "cup", "spring", "--now", "--dry-run", "--json").ok().json
+    assert (first["step"], first["verdict"], first["why"]) == ("close", "act", "stop at the cutoff; no grace is left")
+    assert ("no grace follows" if part == "season" else "the grace ends now") in first["results"]
+    finale("close", "cup", "spring", "--because", "x").refused(4, "--because", "--now")
+    finale("close", "cup", "spring", "--now", "--until", "freeze", "--because", "cheaters", "--as", "ana").ok()
+    (entry,) = [detail for event, _, detail in world.journal("cup", "spring") if event == "closed early"]
+    assert entry["because"] == "cheaters"
+    ((closes_at, now),) = world.sql("select closes_at, now() from finale.season where season = 'spring'")
+    assert closes_at < now and world.state("cup", "spring") == "frozen"
+
+
 def test_a_dry_run_of_now_ends_nothing(running: World) -> None:
     """close --now --dry-run needs no name and changes nothing, though it says what would be done."""
     before = running.picture()
@@ -222,13 +238,15 @@ def test_a_held_season_waits_for_its_release(ended: World) -> None:
     finale("close", "cup", "spring", "--now", "--as", "bob").refused(22, "cheaters?")
     assert finale("close", "cup", "spring", "--dry-run", "--json").ok().json[0]["verdict"] == "held"
     assert "on hold: cheaters?" in finale("tick").ok().out
-    finale("season", "hold", "cup", "spring", "--because", "again", "--as", "ana").refused(23, "cheaters?")
+    for more in ((), ("--dry-run",)):
+        again = finale("season", "hold", "cup", "spring", "--because", "again", "--as", "ana", *more)
+        again.refused(23, "on hold already since", "UTC by ana: cheaters?", "hint:", "finale season release cup spring")
     assert differing(before, ended.picture()) == []
     assert finale("season", "show", "cup", "spring", "--json").ok().json["hold"]["reason"] == "cheaters?"
     assert "ON HOLD" in finale("season", "show", "cup", "spring").ok().out
     assert "snapshotted, held" in finale("season", "list").ok().out
     finale("season", "release", "cup", "spring", "--because", "they were not", "--as", "ana").ok()
-    finale("season", "release", "cup", "spring", "--as", "ana").refused(23, "not on hold")
+    finale("season", "release", "cup", "spring", "--as", "ana").refused(23, "not on hold", "it is snapshotted", "hint:")
     assert finale("close", "cup", "spring", "--json").ok().json["steps"][0]["step"] == "reconcile"
     events = [(event, who) for event, who, _ in ended.journal("cup", "spring") if event in ("held", "released")]
     assert events == [("held", "ana"), ("released", "ana")]

@@ -73,6 +73,13 @@ def test_a_faulty_configuration_is_refused_with_file_and_place(world: World, tex
     assert differing(before, world.picture()) == []
 
 
+def test_a_key_of_a_table_beside_is_told_where_it_belongs(world: World) -> None:
+    """Seasons written on the board itself: the error names the table that they belong into."""
+    world.configure("[board.goals]\nseasons = []\nmultiplier = 3\n")
+    refused = finale("config", "check").refused(3, "board.goals.calendar = { seasons = … }")
+    assert "board.goals.ties = { multiplier = … }" in refused.err
+
+
 def test_calendar_shows_local_and_utc_bounds(world: World) -> None:
     """Ids with the local wall time and UTC, also across a change of the clocks; --from takes an instant."""
     world.configure('[board.b]\nties = "shared"\ncalendar = { every = "week", timezone = "Europe/Berlin" }\n')
@@ -107,6 +114,8 @@ def test_up_status_and_down_need_no_configuration_file(bare: Path, private_root:
     """The embedded servers start, are found, are told where they live, and stop; nothing is left running."""
     assert finale("status", "--json").ok().json["redis"] == {"state": "stopped", "pid": None}
     assert finale("down").ok().out == "nothing was running\n"
+    (bare / "finale.toml").write_text("[board.goals]\ncalendar = 3\n")  # a fault that no server is concerned with
+    finale("config", "check").refused(3)
     running = set(survivors(private_root))
     try:
         urls = finale("up", "--json").ok().json

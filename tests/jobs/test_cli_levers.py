@@ -238,9 +238,11 @@ def test_pause_stops_every_runner_and_resume_lets_it_catch_up(ended: World) -> N
     assert "by ana: Redis moves" in told["held"]
     finale("close", "cup", "one").refused(24, "by ana: Redis moves", "finale resume")
     assert differing(before, ended.picture()) == []
-    finale("pause", "--because", "again", "--as", "ben").refused(23, "paused since", "by ana")
+    finale("pause", "--because", "again", "--as", "ben").refused(
+        23, "everything is already paused since", "by ana", "finale resume"
+    )
     finale("resume", "--as", "ben", "--json").ok()
-    finale("resume", "--as", "ben").refused(23, "nothing is paused")
+    finale("resume", "--as", "ben").refused(23, "nothing is paused", "hint:")
     assert finale("tick", "--json").ok().json[-1]["steps"][-1] == "clean"
     told = finale("journal", "--json").ok().json
     assert [(one["event"], one["who"]) for one in told] == [("paused", "ana"), ("resumed", "ben")]
@@ -290,4 +292,4 @@ def test_the_journal_of_a_season_tells_who_when_and_why(running: World) -> None:
     assert (last["event"], last["who"], last["detail"]) == ("held", "ana", {"because": "a reason"})
     assert datetime.fromisoformat(last["at"]).tzinfo is not None
     assert "because a reason" in finale("journal", "cup", "one").ok().out
-    finale("journal", "cup").refused(4, "both BOARD and SEASON")
+    finale("journal", "cup").refused(4, "cup is a board", "both BOARD and SEASON", "finale season list cup")

@@ -54,10 +54,11 @@ def test_a_closed_stdin_is_no_terminal(cup: World) -> None:
 
 @pytest.mark.parametrize("streams", [">&-", "<&- >&- 2>&-"])
 def test_closed_output_streams_do_not_stop_a_close(cup: World, streams: str) -> None:
-    """Started without stdout, or with no stream at all, the work is done all the same; no socket takes their place."""
+    """Started without stdout, or with no stream at all, the work is done all the same; no socket takes their place.
+    That the result could not be written is told as on a full disk."""
     code, _, err = ended(shell(f"finale close cup one {streams}"))
-    assert code == 0, err
-    assert err == "" or "Traceback" not in err
+    assert code == 11, err
+    assert err == "" or ("the output could not be" in err and "Traceback" not in err)
     assert cup.state("cup", "one") == "delivered"
 
 
@@ -67,7 +68,15 @@ def test_a_reader_that_goes_away_gets_no_traceback(cup: World, options: str) -> 
     code, out, err = ended(shell(f"finale standings cup one --top 5000 {options} | head -1; exit ${{PIPESTATUS[0]}}"))
     assert err == ""
     assert out
-    assert code == 1
+    assert code == 141
+
+
+def test_an_output_that_takes_nothing_is_told(cup: World) -> None:
+    """Metrics to a closed stdout or a full disk were written nowhere: exit code 11 both times."""
+    for place in ("-", "/dev/full"):
+        code, _, err = ended(shell(f"finale metrics {'>&-' if place == '-' else f'>{place}'}"))
+        assert code == 11, err
+        assert "the output could not be" in err and "hint:" in err
 
 
 def test_an_interrupt_is_told_and_leaves_the_season_to_the_next_run(cup: World) -> None:

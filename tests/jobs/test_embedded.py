@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -151,13 +151,33 @@ def test_a_killed_command_leaves_servers_that_the_next_one_finds(home: EmbeddedH
 
 
 def test_down_refuses_while_a_command_uses_the_servers(home: EmbeddedHome) -> None:
-    """They are then stopped by that command when it ends, although `up` had asked for them to stay."""
+    """A refusal names the process and changes nothing: they stay when that command ends, as `up` had asked."""
     up(home)
     with session(home) as endpoints:
-        with pytest.raises(EmbeddedError, match="Another command is using"):
+        with pytest.raises(EmbeddedError, match="Another command is using") as refused:
             down(home)
+        assert f"process {os.getpid()} (" in refused.value.detail
         write(endpoints)
-    assert not survivors(home.path)
+    assert status(home).kept
+    assert_written(up(home))
+
+
+def test_who_needs_no_redis_is_not_hindered_by_one_that_hangs(home: EmbeddedHome) -> None:
+    """The ledger alone is served while Redis hangs; who needs it is told so, not the log's banner."""
+    up(home)
+    hung = status(home).redis.pid
+    assert hung is not None
+    os.kill(hung, signal.SIGSTOP)
+    try:
+        with session(home, redis=False) as endpoints, psycopg.connect(endpoints.postgres_url) as connection:
+            assert connection.execute("select 1").fetchone() == (1,)
+        server = replace(home.servers()[0], patience_seconds=0.1, answer_seconds=1)
+        with pytest.raises(EmbeddedError, match=f"runs but does not answer .process {hung}.") as told:
+            server.start()
+        assert "the last line of its log" in told.value.detail and "\n" not in told.value.detail
+    finally:
+        os.kill(hung, signal.SIGCONT)
+    assert down(home)
 
 
 def test_many_commands_at_once_never_decide_against_each_other(home: EmbeddedHome) -> None:

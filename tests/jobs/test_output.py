@@ -6,11 +6,27 @@ import pytest
 
 from jobs import output
 from leaderboard.errors import InputError
+from tests.support.cli import World, finale
 
 
 def told(capsys: pytest.CaptureFixture[str], message: str, detail: str = "", hint: str = "") -> str:
     output.print_error(InputError(message, detail=detail, hint=hint))
     return capsys.readouterr().err
+
+
+def test_with_json_the_error_is_on_stdout_too(world: World) -> None:
+    """Every class of error is one object on stdout, its words on stderr; a result that stands there stays alone."""
+    refused = finale("season", "list", "nothing", "--json").refused(3, "no configuration")
+    assert refused.json["error"]["code"] == 3 and refused.json["error"]["hint"]
+    world.configure('[board.cup]\nties = "shared"\ncalendar = { every = "year" }\n')
+    refused = finale("close", "cup", "s1999", "--json").refused(5, "s1999")
+    assert refused.json == {
+        "error": {key: refused.json["error"][key] for key in ("message", "detail", "hint")} | {"code": 5}
+    }
+    assert refused.json["error"]["message"] in refused.err
+    assert finale("close", "cup", "s1999").refused(5, "s1999").out == ""
+    assert isinstance(finale("doctor", "--json", "cup").json, list | dict)
+    assert finale("season", "list", "--json").ok().json == []
 
 
 def test_names_that_read_like_emoji_or_markup_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -79,7 +80,22 @@ def test_the_textfile_is_written_whole(ended: World, tmp_path: Path) -> None:
     finale("metrics", "--textfile", str(file)).ok()
     assert told(file.read_text()).keys() == told(finale("metrics").ok().out).keys()
     assert list(tmp_path.iterdir()) == [file]
-    finale("metrics", "--textfile", str(tmp_path / "no" / "finale.prom")).refused(4, "cannot be written")
+    finale("metrics", "--textfile", str(tmp_path / "no" / "finale.prom")).refused(4, "there is no folder", "hint:")
+
+
+def test_the_textfile_replaces_a_file_and_nothing_else(ended: World, tmp_path: Path) -> None:
+    """A symbolic link is followed and stays one; a pipe, a device, a folder is refused and stays what it is."""
+    file, link, pipe = tmp_path / "real" / "finale.prom", tmp_path / "finale.prom", tmp_path / "pipe"
+    file.parent.mkdir()
+    link.symlink_to(file)
+    os.mkfifo(pipe)
+    for _ in range(2):  # to where nothing is yet, and over what is there
+        finale("metrics", "--textfile", str(link)).ok()
+        assert link.readlink() == file and "finale_up 1" in file.read_text()
+    assert list(file.parent.iterdir()) == [file]
+    for other in (pipe, tmp_path, Path("/dev/null")):
+        finale("metrics", "--textfile", str(other)).refused(4, "is no regular file", "left as it is", "hint:")
+    assert pipe.is_fifo() and Path("/dev/null").is_char_device()
 
 
 def test_health_and_readiness_tell_them_apart() -> None:
