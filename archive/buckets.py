@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from leaderboard.errors import ConfigError
+from leaderboard.files import check_file
 
 _REDIRECTS = ("301", "302", "307", "308")
 #: Where clients look for a role when they were given no credentials.
@@ -182,6 +183,7 @@ def _value(environ: Mapping[str, str], name: str) -> str:
 
 def _read(name: str, path: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        return check_file(Path(path)).read_bytes()
     except OSError as error:
-        raise ConfigError(f"{name}: {path} cannot be read", detail=error.strerror or "") from None
+        hint = f"look at {name}, and at who may read that file"
+        raise ConfigError(f"{name}: {path} cannot be read", detail=error.strerror or "", hint=hint) from None

@@ -32,6 +32,7 @@ _HINTS = {
     errno.EEXIST: "a file stands where a folder must be: move it away",
     errno.ENAMETOOLONG: "choose a shorter path for the store",
 }
+_NAMED_BY = "look at FINALE_STORE, or store in [servers]; the first seal makes the folder"
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT)
 
 
@@ -52,13 +53,13 @@ class FolderStore:
     def url(self) -> str:
         return self.root.as_uri()
 
-    def check_exists(self) -> None:
+    def check_exists(self, hint: str = _NAMED_BY) -> None:
         """Raise AccessError if there is no such folder: nothing was ever written there, or the name is mistyped."""
         if not self.root.exists():
             raise AccessError(
                 f"the store {self.url} does not exist",
                 detail=f"there is no folder {self.root}",
-                hint="look at FINALE_STORE, or store in [servers]; the first seal makes the folder",
+                hint=hint,
             )
 
     def put_new(self, path: str, data: bytes) -> None:

@@ -13,7 +13,7 @@ from config import segments
 from config.checks import check_boards
 from config.home import default_home
 from config.settings import File, Settings
-from config.texts import read_text
+from config.texts import read_secret, read_text
 from leaderboard.board import Board
 from leaderboard.errors import ConfigError, InputError
 from leaderboard.faults import Place, describe, dotted, parse_toml, refuse
@@ -21,6 +21,7 @@ from rewards.table import RewardTable, parse_table
 
 FILE_NAME = "finale.toml"
 _SERVERS = ("redis", "replica", "postgres", "store")
+_MEND = 'mend each where it is named; "finale config check" looks at all of it'
 _SCHEMA_HINT = 'run "finale config schema" to see every key'
 
 
@@ -62,11 +63,11 @@ def _read_config(path: Path) -> str:
     if not path.exists():
         raise ConfigError(f"there is no configuration at {path}", hint='run "finale init" to write an example')
     try:
-        return read_text(path)
+        return read_text(path, "")
     except InputError as error:
         another = 'name another with --config or FINALE_CONFIG, or run "finale init" in an empty folder'
         hint = f"{error.hint}; or {another}" if error.hint else another
-        raise ConfigError(f"the configuration {path} cannot be read", detail=error.detail, hint=hint) from None
+        raise ConfigError(f"the configuration {error.message}", hint=hint) from None
 
 
 def _server_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -79,18 +80,8 @@ def _server_variables(environ: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         if value := environ.get(plain):
             given[name] = (plain, value)
         elif file := environ.get(indirect):
-            given[name] = (indirect, _secret(indirect, Path(file)))
+            given[name] = (indirect, read_secret(indirect, file))
     return given
-
-
-def _secret(variable: str, path: Path) -> str:
-    try:
-        value = read_text(path).strip()
-    except InputError as error:
-        raise ConfigError(f"{variable} = {error.message}", detail=error.detail, hint=error.hint) from None
-    if not value:
-        raise ConfigError(f"{variable} = {path} is an empty file")
-    return value
 
 
 def _validated(
@@ -117,7 +108,7 @@ def _checked(boards: Mapping[str, Board], config: Path, *, cluster: bool) -> dic
     """Return the reward table of each board that names one; raise one ConfigError for all that is wrong."""
     errors = []
     if faults := check_boards(boards.values(), datetime.now(UTC), cluster=cluster):
-        errors.append(refuse(str(config), faults))
+        errors.append(refuse(str(config), faults, _MEND))
     tables = {}
     for name, board in boards.items():
         try:
@@ -128,18 +119,18 @@ def _checked(boards: Mapping[str, Board], config: Path, *, cluster: bool) -> dic
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ConfigError(f"{config} and its reward tables have faults", detail="\n".join(map(str, errors)))
+        raise ConfigError(f"{config} and its reward tables have faults", detail="\n".join(map(str, errors)), hint=_MEND)
     return tables
 
 
 def _reward_table(rewards: str, board: str, config: Path) -> RewardTable:
     path = config.parent / rewards
     try:
-        text = read_text(path)
+        text = read_text(path, "name a reward table by its path from the configuration file")
     except InputError as error:
         raise ConfigError(
             f"{config}: board.{board}.rewards = {rewards!r} cannot be read",
-            detail=f"{path}: {error.detail}",
-            hint=error.hint or "name a reward table by its path from the configuration file",
+            detail=error.message,
+            hint=error.hint,
         ) from None
     return parse_table(text, str(path))

@@ -2,25 +2,79 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from leaderboard.errors import InputError
+from leaderboard.errors import ConfigError, InputError
+from leaderboard.files import check_file
+from leaderboard.wording import listed
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _NAMED = 5  # files of a folder
+_LOOK = "look at the path, and at who may read it"
 _SAVE = "save it as UTF-8: in Notepad or Excel, Save As offers it as the encoding"
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file, a byte order mark taken away; raise InputError with the reason and a remedy."""
+def read_text(path: Path, otherwise: str = _LOOK) -> str:
+    """Return the text of a file, a byte order mark taken away; raise InputError with the reason and a remedy.
+
+    ``otherwise`` is the remedy where the reason names none.
+    """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = check_file(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         reason, remedy = unreadable(path, error)
-        raise InputError(f"{path} cannot be read", detail=reason, hint=remedy) from None
+        raise InputError(f"{path} cannot be read: {reason}", hint=remedy or otherwise) from None
     if "\0" in text:  # UTF-16 without a mark
-        raise InputError(f"{path} cannot be read", detail="it holds null bytes, as UTF-16 does", hint=_SAVE)
+        raise InputError(f"{path} cannot be read: it holds null bytes, as UTF-16 does", hint=_SAVE)
     return text
+
+
+def read_secret(what: str, file: str) -> str:
+    """Return what stands in a file that ``what``, a variable or key, names; raise ConfigError if that is nothing."""
+    try:
+        value = read_text(Path(file)).strip()
+    except InputError as error:
+        raise ConfigError(f"{what} = {error.message}", detail=error.detail, hint=error.hint) from None
+    if not value:
+        raise ConfigError(f"{what} = {file} is an empty file", hint="write the value into it, or name another file")
+    return value
+
+
+def read_lines(path: Path, otherwise: str = _LOOK) -> Iterator[str]:
+    """Yield the lines of a file as they stand, ends included; raise InputError with the reason, also if it is empty.
+
+    For files that may be large; ``csv`` takes the lines. ``otherwise`` as for ``read_text``.
+    """
+    try:
+        with check_file(path).open(encoding="utf-8-sig", newline="") as file:
+            empty = True
+            for line in file:
+                empty = False
+                yield line
+    except (OSError, ValueError) as error:
+        reason, remedy = unreadable(path, error)
+        raise InputError(f"{path} cannot be read: {reason}", hint=remedy or otherwise) from None
+    if empty:
+        raise InputError(f"{path} is an empty file", hint=otherwise)
+
+
+def csv_rows(
+    path: Path, columns: Sequence[str], optional: Sequence[str] = (), otherwise: str = _LOOK
+) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """Yield line number and cells of each row of a CSV file; raise InputError for what is none, or lacks a column."""
+    reader = csv.DictReader(read_lines(path, otherwise))
+    try:
+        if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+            raise InputError(
+                f"{path}: the header lacks {', '.join(missing)}",
+                hint=f"the first line names the columns: {','.join((*columns, *optional))}",
+            )
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num} cannot be read: {error}", hint=otherwise) from None
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> tuple[str, str]:
@@ -33,8 +87,8 @@ def unreadable(path: Path, error: OSError | ValueError) -> tuple[str, str]:
             return "it is UTF-16, not UTF-8", _SAVE
         return f"byte {error.start + 1} is no UTF-8", _SAVE
     if isinstance(error, IsADirectoryError):
-        inside = sorted(one.name for one in path.glob("*.toml"))[:_NAMED]
-        return "it is a folder", f"name a file in it: {', '.join(inside)}" if inside else "name a file"
+        inside = sorted(one.name for one in path.glob("*.toml"))
+        return "it is a folder", f"name a file in it: {listed(inside, _NAMED)}" if inside else "name a file"
     if isinstance(error, OSError):
         return error.strerror or type(error).__name__, ""
     return str(error), ""

@@ -91,7 +91,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="Else FINALE_CONFIG, else ./finale.toml.")
+        Path | None,
+        typer.Option(
+            "--config", parser=common.named_path, metavar="FILE", help="Else FINALE_CONFIG, else ./finale.toml."
+        ),
     ] = None,
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
 ) -> None:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from leaderboard.errors import FinaleError
 from leaderboard.states import Step
+from leaderboard.wording import more
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -111,7 +112,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, number
     for row in rows:
         # Text, because a player may be called "[bold]".
         table.add_row(*(Text("" if cell is None else shown(str(cell))) for cell in row))
-    (out if out.is_terminal else _unfolded).print(table)
+    if out.is_terminal:
+        out.print(table)
+        return
+    with _unfolded.capture() as captured:
+        _unfolded.print(table)
+    # Each row is as wide as the longest: what pads it would be all that a pipe or a mail gets of the others.
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def print_more(left: int, where: str) -> None:
+    """Say below a table that is cut how many rows are left out, and where they are; nothing if none are."""
+    if left > 0:
+        out.print(f"…{more(left)}; {where}", markup=False)
 
 
 def print_failure(error: FinaleError, code: int | None = None) -> None:

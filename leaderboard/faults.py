@@ -46,7 +46,11 @@ def parse_toml(text: str, origin: str) -> dict[str, Any]:
     lines = text.split("\n")
     line, column = (match[1], match[2]) if match and match[1] else (len(lines), len(lines[-1]) + 1)
     reason = _POSITION.sub("", reason)
-    raise ConfigError(f"{origin}, line {line}, column {column}: this is no TOML", detail=reason)
+    raise ConfigError(
+        f"{origin}, line {line}, column {column}: this is no TOML",
+        detail=reason,
+        hint='mend it there: text stands in quotes, a key once in its table; "finale init" writes examples',
+    )
 
 
 def dotted(place: Place) -> str:

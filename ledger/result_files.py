@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 from leaderboard.codec import LIMIT
 from leaderboard.errors import InputError
+from leaderboard.files import check_file
 
 REQUIRED = ("match_id", "player_id", "points", "played_at")
+_COLUMNS = f"the columns are {', '.join(REQUIRED)}; further ones become attributes"
 #: Of ``finale results export``; an import passes over them: when it was received, what became of it, and why.
 OWN_COLUMNS = ("finale_received", "finale_state", "finale_reason")
 EARLIEST = 1800  #: no game is older; what claims to be has a time that nobody set
@@ -110,7 +112,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, _Row]]:
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         reader = csv.reader(file, strict=True)
         try:
-            header = next(reader, [])
+            header = next(reader, None)
+            if header is None:
+                raise InputError(f"{path} is an empty file", hint=_COLUMNS)
             _check_columns(path, header)
             line = reader.line_num + 1
             for cells in reader:
@@ -131,7 +135,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, _Row]]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(check_file(path)) as file:
             _check_columns(path, file.schema_arrow.names)
             line = 1
             for batch in file.iter_batches(batch_size=10_000):
@@ -174,12 +178,12 @@ def _check_columns(path: Path, header: list[str]) -> None:
         raise InputError(
             f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
             detail=f"it has {', '.join(map(repr, header)) or 'no header'}",
-            hint=f"the columns are {', '.join(REQUIRED)}; further ones become attributes",
+            hint=_COLUMNS,
         )
     if doubled := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path} has the column {doubled[0]!r} twice", hint="rename one of them, or leave it out")
     if unclean := [name for name in header if not name or not _clean(name)]:
-        raise InputError(f"{path}: {unclean[0]!r} cannot name column {header.index(unclean[0]) + 1}")
+        raise InputError(f"{path}: {unclean[0]!r} cannot name column {header.index(unclean[0]) + 1}", hint=_COLUMNS)
 
 
 def _result(line: int, row: Mapping[str, Any]) -> Result:

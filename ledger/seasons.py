@@ -17,6 +17,7 @@ from leaderboard.codec import codec_for
 from leaderboard.errors import ConfigError, UnknownNameError, WrongStateError
 from leaderboard.season import Bounds, Hold, Season
 from leaderboard.states import State, may_follow, reached
+from leaderboard.wording import listed
 from ledger import journal, leases, opening
 from ledger.database import Database
 from ledger.leases import Lease, lost
@@ -120,7 +121,7 @@ def find(database: Database, name: str, season: str, configured: Board | None = 
         known = [found.id for found in of_board(database, name)]
         raise UnknownNameError(
             f"board {name} has no season {season!r}",
-            detail=f"it has {', '.join(known[-10:])}" if known else "it has none yet",
+            detail=f"it has {listed(known[::-1], 10)}, the last ones first" if known else "it has none yet",
             hint=f"see: finale calendar {name}",
         )
     return from_row(row, configured)

@@ -15,6 +15,7 @@ from rewards.sources import Eligible, Exclusion, Leagues, Removed
 
 MOST_PREVIOUS = 8  #: different ranges of previous ranks, a bit each
 
+_TABLE = "docs/rewards.md has all that a table can say; finale rewards check looks at one without a server"
 _NOT_SPLIT = {
     "previous": "those who tie would be worth different amounts, and nothing could be pooled",
     "position": "every place of a tie is judged by its position already: name it as rank",
@@ -134,6 +135,8 @@ def parse_table(text: str, origin: str) -> RewardTable:
 
     Raises ConfigError that names ``origin`` and tells every fault: the place with its line, the value, the reason.
     """
+    if not text.strip():
+        raise ConfigError(f"{origin} is an empty file", hint=_TABLE)
     values = parse_toml(text, origin)
     return _table(values, origin, placer(text, values))
 
@@ -142,4 +145,4 @@ def _table(values: dict[str, Any], origin: str, place: Placer) -> RewardTable:
     try:
         return RewardTable.model_validate(values)
     except ValidationError as error:
-        raise refuse(origin, describe(error, RewardTable, place=place)) from None
+        raise refuse(origin, describe(error, RewardTable, place=place), _TABLE) from None

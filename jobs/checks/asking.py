@@ -15,6 +15,7 @@ from jobs.wiring import Outside
 from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached
+from leaderboard.wording import listed
 from ledger import journal, leases, pending, seasons, why
 from ledger.leases import Lease
 from ledger.recount import Recount, mend, recount
@@ -46,7 +47,7 @@ class Asked:
         """What differs, in a line."""
         told = [f"Redis and the ledger differ in {self.drift:,} players"] if self.drift else []
         if self.recounted and self.recounted.broken:
-            named = "; ".join(str(one) for one in self.recounted.examples[:5])
+            named = listed(self.recounted.examples, 5, self.recounted.broken, between="; ")
             told.append(f"{self.recounted.broken:,} totals of the ledger are not what its results make: {named}")
         return "; ".join(told)
 
@@ -218,7 +219,7 @@ def _check_known(outside: Outside, season: Season, named: Sequence[bytes]) -> No
         player for player in named if live.score(player) is None and why.total(outside.database, season, player) is None
     ]
     if unknown:
-        told = ", ".join(repr(one.decode(errors="backslashreplace")) for one in unknown[:5])
+        told = listed([repr(one.decode(errors="backslashreplace")) for one in unknown], 5)
         raise UnknownNameError(
             f"neither Redis nor the ledger of {season.name} has {told}",
             hint="ids are compared byte for byte; those of binary boards are written in hexadecimal",

@@ -22,6 +22,7 @@ from leaderboard.codec import codec_for, to_microseconds
 from leaderboard.errors import InputError, LeaseHeldError, UnavailableError
 from leaderboard.season import Season
 from leaderboard.states import State
+from leaderboard.wording import listed
 from ledger import journal, live_checks, totals
 from ledger.live_checks import Held, Progress
 from live import scores
@@ -51,7 +52,7 @@ class Checked:
         if not self.drift:
             return ""
         done = f"{'put right, ' if self.repaired else ''}see {self.report or 'finale reconcile'}"
-        named = "; ".join(str(one) for one in self.drift[:3])
+        named = listed(self.drift, 3, between="; ")
         return f"{len(self.drift):,} of {self.players:,} players drift ({done}): {named}"
 
     def to_json(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from archive.fetch import fetch_part, open_part
 from archive.layout import staging_dir
 from archive.objects import Store
 from archive.seal import StandingFacts
+from config.texts import read_secret
 from config.urls import check_postgres
 from jobs.checks.workspace import workspace
 from jobs.wiring import Outside
@@ -141,14 +142,7 @@ def _url(outside: Outside, board: str, ledger: OutsideLedger) -> str:
     name, place = ledger.url_env, f"board.{board}.ledger.url_env"
     value = outside.environ.get(name, "")
     if not value and (file := outside.environ.get(f"{name}_FILE")):
-        try:
-            value = Path(file).read_text(encoding="utf-8-sig").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"{place}: {name}_FILE = {file} cannot be read",
-                detail=type(error).__name__,
-                hint="name a text file that holds the URL, and may be read",
-            ) from None
+        value = read_secret(f"{place}: {name}_FILE", file)
     if not value:
         raise ConfigError(
             f"{place} = {name!r}, and no such variable is set",

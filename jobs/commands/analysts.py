@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import AsJson, BoardName, SeasonName, settings
+from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, settings
 from leaderboard.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def sql(
 def export(
     board: BoardName,
     season_id: SeasonName,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="A .csv or .parquet file.")],
+    to: Annotated[Path, typer.Option("--to", parser=named_path, metavar="FILE", help="A .csv or .parquet file.")],
     kind: OfKind = "standings",
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: AsJson = False,

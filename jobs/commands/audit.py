@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jobs import output
 from jobs.commands.common import AsJson, BoardName, SeasonName
 from leaderboard.errors import ArchiveMismatchError, InputError
+from leaderboard.wording import counted
+
+if TYPE_CHECKING:
+    from jobs.payout.auditing import Check
 
 _HASH = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -41,19 +45,18 @@ def audit(
         raise InputError(
             f"--tip {tip!r} is no SHA-256", hint="64 hexadecimal digits, as finale archive list --json tells"
         )
+    if not url.strip():
+        raise InputError("an empty text names no archive", hint="is a variable of the script not set?")
     store = open_store(url if "://" in url else Path(url).absolute().as_uri(), os.environ)
     if isinstance(store, FolderStore):
-        store.check_exists()
+        store.check_exists(f"look at {url!r}: the archive is the folder that has seals/ and standings/")
     found = audited(store, board, season_id, tip)
     if as_json:
         output.print_json(found.to_json())
     else:
         output.print_table(
             ("check", "", "what"),
-            [
-                (check.name, "FAULT" if check.faults else "right", "; ".join(check.faults) or check.told)
-                for check in found.checks
-            ],
+            [(check.name, "FAULT" if check.faults else "right", _told(check)) for check in found.checks],
         )
         last = found.last
         output.out.print(
@@ -62,6 +65,10 @@ def audit(
     if found.faults:
         raise ArchiveMismatchError(
             f"{board}/{season_id} is not what was sealed",
-            detail="\n  ".join(found.faults),
+            detail="\n".join(found.faults),
             hint="restore what is missing or changed from a backup, and find out who changed it",
         )
+
+
+def _told(check: Check) -> str:
+    return f"{counted(len(check.faults), 'fault')}, told below" if check.faults else check.told

@@ -49,6 +49,13 @@ def choose(path: Path | None) -> None:
     _chosen = path
 
 
+def named_path(text: str | Path) -> Path:
+    """Return the path that a person names, a parser of arguments and options. Raises InputError for an empty text."""
+    if not str(text).strip():
+        raise InputError("an empty text names no file or folder", hint="is a variable of the script not set?")
+    return Path(text)
+
+
 @contextmanager
 def wired() -> Iterator[Outside]:
     """Yield the clients of the configured servers, or of the embedded ones."""

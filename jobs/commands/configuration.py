@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from jobs import output
-from jobs.commands.common import AsJson, settings, wired_ledger
+from jobs.commands.common import AsJson, named_path, settings, wired_ledger
 from leaderboard.errors import CalendarDiffersError, InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 config = typer.Typer(help="The configuration.", no_args_is_help=True)
 
 
-def init(folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to write it.")] = Path()) -> None:
+def init(
+    folder: Annotated[Path, typer.Argument(parser=named_path, metavar="[FOLDER]", help="Where to write it.")] = Path(),
+) -> None:
     """Write a commented example that works at once: two boards with reward tables.
 
     Example: finale init && finale config check

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from config.texts import unreadable
+from config.texts import csv_rows, read_lines
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, player_id, who_acts, wired
+from jobs.commands.common import (
+    As,
+    AsJson,
+    Because,
+    BoardName,
+    SeasonName,
+    Yes,
+    confirm,
+    named_path,
+    player_id,
+    who_acts,
+    wired,
+)
 from leaderboard.errors import InputError
+from leaderboard.wording import counted, listed
 
 if TYPE_CHECKING:
     from jobs.payout.correcting import Preview
@@ -31,7 +43,8 @@ def correct(
         typer.Option("--exclude", metavar="PLAYER|FILE", help="A player, or a .csv or .txt of them; repeatable."),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option("--table", metavar="FILE", help="The reward table that is right, a TOML file.")
+        Path | None,
+        typer.Option("--table", parser=named_path, metavar="FILE", help="The reward table that is right, a TOML file."),
     ] = None,
     voided: Annotated[bool, typer.Option("--voided", help="Count matches voided after the freeze no more.")] = False,
     dry_run: Annotated[bool, typer.Option("--preview", "--dry-run", help="Only tell what would be changed.")] = False,
@@ -113,21 +126,13 @@ def _players(value: str, binary: bool) -> list[bytes]:
     path = Path(value)
     if path.suffix not in _FILES:
         return [player_id(value, "--exclude", binary=binary)]
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix == ".txt":
-                lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(file, 1)]
-            else:
-                reader = csv.DictReader(file)
-                if "player_id" not in (reader.fieldnames or ()):
-                    raise InputError(f"{path}: the header lacks player_id")
-                lines = [(reader.line_num, row["player_id"] or "") for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason, remedy = (str(error), "") if isinstance(error, csv.Error) else unreadable(path, error)
-        raise InputError(f"{path} cannot be read", detail=reason, hint=remedy) from None
+    if path.suffix == ".txt":
+        lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(read_lines(path), 1)]
+    else:
+        lines = [(number, row["player_id"] or "") for number, row in csv_rows(path, ("player_id",))]
     found = [player_id(text, f"{path}, line {number}:", binary=binary) for number, text in lines if text]
     if not found:
-        raise InputError(f"{path} names no player")
+        raise InputError(f"{path} names no player", hint="a .txt has an id a line, a .csv a column player_id")
     return found
 
 
@@ -135,8 +140,9 @@ def _show(planned: Preview, told: dict[str, Any]) -> None:
     for number in told["finished"]:
         output.out.print(f"correction {number}, which was interrupted, has been brought to its end")
     if told["not_on_board"]:
-        names = ", ".join(told["not_on_board"][:10])
-        output.err.print(f"not on the board: {len(told['not_on_board']):,} players: {names}", markup=False)
+        gone = told["not_on_board"]
+        output.err.print(f"not on the board: {counted(len(gone), 'player')}: {listed(gone, 10)}", markup=False)
+        output.err.print(f"a file of players is named {' or '.join(_FILES)}: any other name is a player's")
     if not planned.change.rows:
         output.out.print("nothing differs from what was granted, so there is nothing to correct")
         return

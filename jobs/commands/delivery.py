@@ -57,6 +57,8 @@ def status(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> 
             ],
             numbers=("amount", "tries"),
         )
+        dead = sum(one["dead"] for one in told["deliveries"])
+        output.print_more(dead - len(told["dead_letters"]), f"--json lists up to {_TOLD:,}")
         output.out.print(f"send them again with: finale rewards retry {board} {season_id} --as NAME")
 
 

@@ -8,16 +8,30 @@ from typing import Annotated, Any
 import typer
 
 from jobs import output
-from jobs.commands.common import As, AsJson, Because, BoardName, SeasonName, Yes, confirm, settings, who_acts, wired
+from jobs.commands.common import (
+    As,
+    AsJson,
+    Because,
+    BoardName,
+    SeasonName,
+    Yes,
+    confirm,
+    named_path,
+    settings,
+    who_acts,
+    wired,
+)
 from leaderboard.errors import ConfigError, InputError
 
 _SHOWN = 5  # players of a rule that a table names
-TableFile = Annotated[Path | None, typer.Option("--table", metavar="FILE", help="Another reward table, a rehearsal.")]
+TableFile = Annotated[
+    Path | None, typer.Option("--table", parser=named_path, metavar="FILE", help="Another reward table, a rehearsal.")
+]
 
 
 def check(
     table: Annotated[
-        Path | None, typer.Argument(metavar="[TABLE]", help="A reward table; else that of --board.")
+        Path | None, typer.Argument(parser=named_path, metavar="[TABLE]", help="A reward table; else that of --board.")
     ] = None,
     players: Annotated[int | None, typer.Option("--players", min=0, help="On a board of so many players.")] = None,
     board: Annotated[str | None, typer.Option("--board", help="The configured table of this board.")] = None,

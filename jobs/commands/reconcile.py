@@ -83,5 +83,6 @@ def _print(asked: Asked) -> None:
             asked.rows[:_SHOWN],
             numbers=("Redis", "ledger", "difference"),
         )
+        output.print_more(asked.drift - _SHOWN, "--json has those with the most points, the report's Parquet files all")
     if not asked.differs:
         output.out.print("no drift")

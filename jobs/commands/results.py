@@ -9,10 +9,10 @@ import typer
 
 from jobs import output
 from jobs.commands import results_export, results_lists, results_void
-from jobs.commands.common import AsJson, BoardName, SeasonName, wired
+from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, wired
 from leaderboard.errors import InputError, WrongStateError
 from leaderboard.states import State, reached
-from leaderboard.wording import counted
+from leaderboard.wording import counted, listed
 
 results = typer.Typer(help="Match results.", no_args_is_help=True)
 results.command("export")(results_export.export)
@@ -26,7 +26,7 @@ _SHOWN = 20
 
 @results.command("import")
 def import_file(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="A .csv or .parquet file.")],
+    path: Annotated[Path, typer.Argument(parser=named_path, metavar="FILE", help="A .csv or .parquet file.")],
     source: Annotated[str | None, typer.Option("--source", metavar="S", help="The source of the results.")] = None,
     board: Annotated[str | None, typer.Option("--board", metavar="B", help="The board whose source it is.")] = None,
     as_json: AsJson = False,
@@ -60,19 +60,16 @@ def import_file(
         output.print_table(("results", "rows"), [(what, f"{count:,}") for what, count in counts], numbers=("rows",))
         if found.created:
             names = sorted(found.created)
-            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-            output.out.print(
-                f"{counted(len(names), 'season')} created for these times: {', '.join(names[:_SHOWN])}{more}",
-                markup=False,
-            )
+            told = f"{counted(len(names), 'season')} created for these times: {listed(names, _SHOWN)}"
+            output.out.print(told, markup=False)
         if found.remarks:
             output.print_table(
                 ("line", "what", "why"),
                 [(one.line, one.kind, one.reason) for one in found.remarks[:_SHOWN]],
                 numbers=("line",),
             )
-            if len(found.remarks) > _SHOWN:
-                output.out.print(f"… and more; --json lists up to {1_000:,}")
+            whole = max(found.late + found.conflicting + found.refused, len(found.remarks))
+            output.print_more(whole - _SHOWN, f"--json lists up to {1_000:,}")
     if taken.unapplied is not None:
         output.err.print("every row is in the ledger, but not every total reached its live board:")
         raise taken.unapplied

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import AsJson, BoardName, SeasonName, wired
+from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, wired
 
 
 def export(
     board: BoardName,
     season_id: SeasonName,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="A .csv or .parquet file.")],
+    to: Annotated[Path, typer.Option("--to", parser=named_path, metavar="FILE", help="A .csv or .parquet file.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from jobs import output
-from jobs.commands.common import As, wired, wired_ledger
+from jobs.commands.common import As, named_path, wired, wired_ledger
 
 
 def run(
@@ -77,7 +77,8 @@ def run(
 
 def metrics(
     file: Annotated[
-        Path | None, typer.Option("--textfile", metavar="FILE", help="Write them there, whole or not at all.")
+        Path | None,
+        typer.Option("--textfile", parser=named_path, metavar="FILE", help="Write them there, whole or not at all."),
     ] = None,
 ) -> None:
     """Tell what there is to be seen as Prometheus metrics, for cron and the node exporter's textfile collector.

@@ -181,7 +181,7 @@ def show(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> No
     output.print_table(("season", found.name), [*rows, ("next", _next(found))])
     if found.hold:
         output.out.print(f"\n[bold]ON HOLD[/] since {output.utc(found.hold.since)} UTC", soft_wrap=True)
-        for text in (found.hold.reason, found.hold.detail, found.hold.hint):
+        for text in filter(None, (found.hold.reason, found.hold.detail, found.hold.hint)):
             output.out.print(f"  {text}", markup=False)
     output.out.print("\n[bold]journal[/]")
     print_journal(entries)

@@ -8,6 +8,7 @@ import typer
 
 from jobs import output
 from jobs.commands.common import AsJson, BoardName, SeasonName, player_id, wired
+from leaderboard.wording import more
 
 Player = Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id, byte for byte; hex on binary boards.")]
 _DELIVERY = {
@@ -114,4 +115,6 @@ def _not_counted(told: dict[str, Any]) -> list[str]:
         for one in listed["results"]:
             played = f" played {output.utc(one['played_at'])} UTC" if one["played_at"] else ""
             lines.append(f"  match {one['match_id']}, {one['points']} points{played}: {one['reason']}")
+        if left := more(listed["total"] - len(listed["results"])):
+            lines.append(f" {left}; finale results lists them")
     return lines

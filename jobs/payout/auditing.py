@@ -68,12 +68,16 @@ def audit(store: Store, board: str, season: str, tip: str | None = None) -> Audi
 
     Goes on after a fault, where what follows can still be told. Raises UnknownNameError if the season is not sealed.
     """
-    catalog = read_catalog(store, board)
+    unknown = f"is {store.url} the archive that has it?"
+    try:
+        catalog = read_catalog(store, board)
+    except UnknownNameError as error:
+        raise UnknownNameError(error.message, detail=error.detail, hint=unknown) from None
     if not catalog.seals:
         raise ArchiveMismatchError(
             f"no seal of board {board!r} can be read",
             detail="; ".join(catalog.faults),
-            hint="check URL and board; restore seals from a backup",
+            hint=f"check URL and board, {store.url} and {board}; restore seals from a backup",
         )
     last = max(catalog.seals, key=lambda one: one.seal.chain.number)
     found = Audit(board, season, last)
@@ -85,14 +89,15 @@ def audit(store: Store, board: str, season: str, tip: str | None = None) -> Audi
     if not any(seal.kind == "standings" for seal in mine):
         if found.faults:
             return found
-        raise UnknownNameError(f"{board}/{season} is not sealed", detail=store.url)
+        raise UnknownNameError(f"{board}/{season} is not sealed", detail=store.url, hint=unknown)
     if not any(seal.kind == "grants" for seal in mine):
         told = "no seal of grants is here: not rewarded yet, no reward table, or removed, which only --tip can tell"
         found.checks.append(Check("grants", told))
     for seal in mine:
         found.checks.append(_checked(f"{seal.kind}: files", partial(_files, store, seal)))
     for seal in mine[1:]:
-        found.checks.append(_checked(f"{seal.kind}: computed anew", partial(_recomputed, store, mine, seal)))
+        check = _checked(f"{seal.kind}: computed anew", partial(_recomputed, store, mine, seal))
+        found.checks.append(_unless_told(check, found.faults, store.url))
     return found
 
 
@@ -123,6 +128,14 @@ def _checked(name: str, look: Callable[[], str]) -> Check:
         return Check(name, "", (": ".join(part for part in (error.message, error.detail) if part),))
     except (pa.ArrowException, ValueError, LookupError, TypeError) as error:
         return Check(name, "", (f"cannot be read: {error}",))
+
+
+def _unless_told(check: Check, before: Iterable[str], url: str) -> Check:
+    """Return the check with a broken file that was told already named no more."""
+    whats = [fault.removeprefix(f"{url}: ").partition(": ")[0] for fault in check.faults]
+    if whats and all(any(what in fault for fault in before) for what in whats):
+        return Check(check.name, "", ("cannot be computed, since a file that was named is not as sealed",))
+    return check
 
 
 def _files(store: Store, seal: Seal) -> str:

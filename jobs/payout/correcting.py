@@ -35,6 +35,7 @@ from jobs.unforeseen import told
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
+from leaderboard.wording import listed
 from ledger import corrections, journal, outbox, pausing, seals, seasons
 from rewards.corrections import Change, correction_schema
 
@@ -98,8 +99,9 @@ def _missing(outside: Outside, so_far: Sealed, request: Request, basis: Basis) -
     missing = [player for player in request.exclude if player not in there]
     if len(missing) == len(request.exclude):
         raise UnknownNameError(
-            f"none of the players to exclude is on the board: {_text(missing[0])!r}",
-            hint="ids are compared byte for byte; those of binary boards are written in hexadecimal",
+            f"none of the players to exclude is on the board: {listed([repr(_text(one)) for one in missing], 5)}",
+            hint="ids are compared byte for byte, those of binary boards written in hexadecimal; a file of players has "
+            "a name that ends in .csv or .txt",
         )
     return missing
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.compute as pc
 from archive.facts import encode_facts
 from archive.fetch import read_parts_checked
 from archive.sealed_grants import FactFile
-from config.texts import unreadable
+from config.texts import csv_rows
 from jobs.payout.sealed import committed
 from jobs.wiring import Outside
 from leaderboard.errors import ConfigError, InputError
@@ -176,30 +175,18 @@ def _file(
     path: Path, columns: Sequence[str], optional: Sequence[str], *, binary: bool
 ) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the columns of a CSV file with a header; ids of binary boards are written in hexadecimal."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
-                raise InputError(
-                    f"{path}: the header lacks {', '.join(missing)}",
-                    hint=f"the first line names the columns: {','.join((*columns, *optional))}",
-                )
-            block: list[tuple[Any, ...]] = []
-            for row in reader:
-                given = [row.get(name) for name in (*columns, *optional)]
-                if not all(given[: len(columns)]):
-                    empty = next(name for name, value in zip(columns, given, strict=False) if not value)
-                    raise InputError(f"{path}, line {reader.line_num}: {empty} is empty")
-                block.append((_id(str(given[0]), path, reader.line_num, binary=binary), *given[1:]))
-                if len(block) >= _AT_ONCE:
-                    yield block
-                    block = []
-            if block:
-                yield block
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason, remedy = (str(error), "") if isinstance(error, csv.Error) else unreadable(path, error)
-        hint = remedy or "the path in a reward table is from that table's own folder"
-        raise InputError(f"{path} cannot be read", detail=reason, hint=hint) from None
+    block: list[tuple[Any, ...]] = []
+    for line, row in csv_rows(path, columns, optional, "the path in a reward table is from that table's own folder"):
+        given = [row.get(name) for name in (*columns, *optional)]
+        if not all(given[: len(columns)]):
+            empty = next(name for name, value in zip(columns, given, strict=False) if not value)
+            raise InputError(f"{path}, line {line}: {empty} is empty", hint="give each line a value of it")
+        block.append((_id(str(given[0]), path, line, binary=binary), *given[1:]))
+        if len(block) >= _AT_ONCE:
+            yield block
+            block = []
+    if block:
+        yield block
 
 
 def _id(text: str, path: Path, line: int, *, binary: bool) -> bytes:
@@ -208,4 +195,6 @@ def _id(text: str, path: Path, line: int, *, binary: bool) -> bytes:
     try:
         return bytes.fromhex(text)
     except ValueError:
-        raise InputError(f"{path}, line {line}: {text!r} is no id in hexadecimal") from None
+        raise InputError(
+            f"{path}, line {line}: {text!r} is no id in hexadecimal", hint="ids of binary boards are written in hex"
+        ) from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import httpx
 
+from config.texts import read_secret
 from jobs.version import VERSION
 from jobs.wiring import Outside
 from leaderboard.delivery import Delivery, check_url
@@ -63,16 +63,7 @@ def _value(what: str, variable: str | None, file: str | None, environ: Mapping[s
             raise ConfigError(f"{what}_env = {variable!r}: this environment variable is not set", hint="set it")
         return value
     assert file is not None
-    try:
-        value = Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no UTF-8"
-        raise ConfigError(
-            f"{what}_file = {file!r} cannot be read", detail=str(reason), hint="name a text file"
-        ) from None
-    if not value:
-        raise ConfigError(f"{what}_file = {file!r} is an empty file")
-    return value
+    return read_secret(f"{what}_file", file)
 
 
 @dataclass(frozen=True, slots=True)

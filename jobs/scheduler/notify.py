@@ -11,9 +11,9 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
+from config.texts import read_secret
 from leaderboard.errors import ConfigError
 
 Kind = Literal["hold", "failure", "drift", "overdue", "done", "away", "back"]
@@ -111,13 +111,7 @@ def notifier(environ: Mapping[str, str], failed: Callable[[str], None]) -> Notif
     """
     url = environ.get("FINALE_NOTIFY_URL", "").strip()
     if not url and (file := environ.get("FINALE_NOTIFY_URL_FILE")):
-        try:
-            url = Path(file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            raise ConfigError(
-                f"FINALE_NOTIFY_URL_FILE = {file} cannot be read",
-                hint="name a text file that holds the URL, and may be read",
-            ) from None
+        url = read_secret("FINALE_NOTIFY_URL_FILE", file)
     form = environ.get("FINALE_NOTIFY_FORMAT") or "generic"
     if form not in ("slack", "generic"):
         raise ConfigError(

@@ -16,6 +16,7 @@ from leaderboard.board import Board
 from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Season
 from leaderboard.states import State, Step
+from leaderboard.wording import listed
 from ledger import acceptance, journal
 from ledger.acceptance import Acceptance
 from ledger.recount import recount
@@ -82,7 +83,7 @@ def _check_totals(work: Acting, facts: Facts) -> None:
     if found.broken:
         raise SeasonHeldError(
             f"{season.name}: {found.broken:,} totals of the ledger are not what its results make, so nobody is paid",
-            detail="; ".join(str(one) for one in found.examples[:5]),
+            detail=listed(found.examples, 5, found.broken, between="; "),
             hint=f"count them anew: finale reconcile {season.board.name} {season.id} --deep --repair, then: "
             f"finale season release {season.board.name} {season.id}",
         )
@@ -160,7 +161,7 @@ def _repair(work: Acting, found: Compared, report: Report) -> Done:
 
 def _drifted(work: Acting, counts: Comparison, report: Report, why: str) -> SeasonHeldError:
     season = work.season
-    named = "; ".join(str(drift) for drift in counts.examples[:5])
+    named = listed(counts.examples, 5, counts.drift, between="; ")
     shared = " ".join(f"{words}." for words in report.shared)
     return SeasonHeldError(
         f"{season.name}: Redis and the ledger differ in {counts.drift:,} players, so nobody is paid",

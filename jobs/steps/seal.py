@@ -20,6 +20,7 @@ from jobs.steps.step import Acting, Work
 from jobs.version import SOFTWARE
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
+from leaderboard.wording import listed
 from ledger import seals
 from ledger.seals import SealRow
 
@@ -144,7 +145,7 @@ def put(work: Acting, row: SealRow) -> Seal:
         seals.withdraw(work.outside.database, work.lease, mine.kind, row.sha256)
         raise SeasonHeldError(
             f"the {mine.name} are sealed already, with other content than this ledger's",
-            detail=f"{mine.path}: {'; '.join(differing[:5])} (sealed, here)",
+            detail=f"{mine.path}: {listed(differing, 5, between='; ')} (sealed, here)",
             hint="another installation writes to this bucket, or the ledger was restored and lacks results: import "
             "them, reopen the season and close it (docs/backup.md)",
         )

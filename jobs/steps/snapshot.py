@@ -11,6 +11,7 @@ from jobs.seasons.verdicts import REPAIR, Act, Done, Held, Verdict
 from jobs.steps.step import Acting, Work
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
+from leaderboard.wording import listed
 from ledger import journal
 from live.eviction import eviction
 from live.keyspace import sizes
@@ -110,7 +111,7 @@ class Snapshot:
 
 def _gone(facts: Facts) -> str:
     """Return which shards do not exist, the same as long as it is the same ones."""
-    named = ", ".join(facts.gone[:5])
+    named = listed(facts.gone, 5)
     return f"{len(facts.gone)} shards do not exist: {named}{', …' if len(facts.gone) > 5 else ''}"
 
 

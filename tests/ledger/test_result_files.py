@@ -149,8 +149,8 @@ def test_the_ceiling_itself_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "lacks the columns match_id, player_id, points, played_at. it has no header"),
-        ("\n", "lacks the columns"),
+        ("", "is an empty file. the columns are match_id, player_id, points, played_at"),
+        ("\n", "lacks the columns match_id, player_id, points, played_at. it has no header"),
         ("match_id,points,played_at\n", "lacks the column player_id. it has 'match_id', 'points', 'played_at'"),
         (f"{HEADER},points\n", "has the column 'points' twice"),
         (f"{HEADER},\n", "'' cannot name column 5"),
