@@ -11,7 +11,7 @@ import redis
 from jobs.embedded.postgres_server import PostgresServer
 from jobs.embedded.redis_server import RedisServer
 from leaderboard.states import Step
-from tests.harness.plan import Deed, Plan
+from tests.harness.plan import Deed
 from tests.harness.run import Harness
 from tests.harness.season import CONFIG, Prepared, prepared_season
 from tests.jobs.kill.cases import CLOSE, FAULTS, KILLS, SOME, Whole, every, run_again, sampled, undisturbed
@@ -71,12 +71,6 @@ def test_i1_i8_killed_or_failing_over_several_keys(whole: Whole, step: Step) -> 
     """I1, I8: in the steps that know of shards; killed between two removals, the next run goes on with the rest."""
     deeds = (("kill", True),) if step is not Step.CLEAN else SOME
     run_again(whole, sampled(whole.of(step), deeds, 1, f"sharded {step}"))
-
-
-def test_i8_c21_a_staged_part_that_cannot_be_read_again(whole: Whole) -> None:
-    """I8, C21: the store fails while players of two shards are looked for: told as such, and the next run goes on."""
-    reading = next(call for call in whole.of(Step.SNAPSHOT) if call.text.startswith("read staging/"))
-    run_again(whole, [Plan(reading, "fail", done=False)])
 
 
 @pytest.mark.slow
