@@ -58,6 +58,15 @@ def accepted(database: Database, key: int, reason: str) -> bool:
     return released
 
 
+def said_empty(database: Database, key: int) -> str:
+    """Return who has released the season saying that nobody played in it, since it was last opened; else nothing."""
+    who = ""
+    for entry in entries(database, key):
+        if entry.event in ("released", "reopened", "adopted again"):
+            who = entry.who if entry.detail.get("empty") else ""
+    return who
+
+
 def put_result(database: Database, key: int, step: str, result: Mapping[str, Any], fence: int) -> None:
     """Store what a step hands to the later ones, over that of an earlier attempt. Raises LeaseLostError."""
     values = {"key": key, "step": step, "result": Jsonb(dict(result)), "fence": fence}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from leaderboard.errors import FinaleError, LeaseHeldError, LeaseLostError
+from ledger import journal
 from ledger.database import Database
 
 
@@ -47,17 +48,22 @@ def find(database: Database, key: int) -> LeaseRow | None:
 
 
 def acquire(
-    database: Database, key: int, name: str, holder: str, length: timedelta, *, dead: str | None = None
+    database: Database, key: int, name: str, holder: str, length: timedelta, *, who: str = "", dead: str | None = None
 ) -> Lease:
     """Take the lease of the season ``key`` for ``length`` and return it with a fence higher than any before.
 
-    ``dead`` names a holder known to have ended, whose lease need not run out. Raises LeaseHeldError, with the holder
-    and since when, while somebody else has it.
+    ``dead`` names a holder known to have ended, whose lease need not run out. A lease that was not given back is taken
+    over, which the journal keeps in the name of ``who``. Raises LeaseHeldError, with the holder and since when, while
+    somebody else has it.
     """
     values = {"key": key, "holder": holder, "length": length, "dead": dead}
     with database.transaction():
-        database.rows("leases.lock_free", values)
+        before = database.row("leases.lock_free", values)
         row = database.row("leases.acquire", values)
+        if before and row and not before["given_back"]:
+            why = "its process has ended" if before["alive"] else "its lease ran out"
+            detail = {"from": told(before["holder"]), "why": why, "by": told(holder)}
+            journal.write(database, key, "taken over", who=who or told(holder), fence=row["fence"], detail=detail)
     if row is not None:
         return Lease(key, holder, row["fence"])
     now = find(database, key)

@@ -21,6 +21,11 @@ class Seen:
     paused: bool
 
 
+def claim_holds(database: Database, boards: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the holds of these boards that nobody has been told of; no other call returns any of them."""
+    return [dict(row) for row in database.rows("monitoring.claim_holds", {"boards": list(boards)})]
+
+
 def look(database: Database, boards: Iterable[str]) -> Seen:
     """Return what is to be seen of these boards now, by PostgreSQL's clock."""
     named = {"boards": list(boards)}

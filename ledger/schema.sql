@@ -49,6 +49,7 @@ create table finale.season (
     adopted     boolean not null default false,  -- a key that Finale never opened: nothing is written to it
     retry_at    timestamptz,  -- when a step that failed is tried again, without a person
     pruned_at   timestamptz,  -- its results are in the archive and no longer here
+    hold_told_at timestamptz, -- held_at of the hold that the webhook was told of
     unique (board, season),
     check (starts_at < ends_at and ends_at <= closes_at),
     check (state in ('scheduled', 'open', 'closing', 'frozen', 'snapshotted', 'reconciled',

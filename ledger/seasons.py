@@ -274,17 +274,26 @@ def not_held(season: Season) -> WrongStateError:
 
 
 def release(
-    database: Database, season: Season, *, who: str, because: str, snapshot_again: bool, accepted: str | None = None
+    database: Database,
+    season: Season,
+    *,
+    who: str,
+    because: str,
+    snapshot_again: bool,
+    accepted: str | None = None,
+    empty: bool = False,
 ) -> None:
     """End the hold; the season goes on where it stood, or from a new snapshot. Raises WrongStateError without one.
 
-    ``accepted`` is the hash of a difference that is accepted with it, which the journal keeps.
+    ``accepted`` is the hash of a difference that is accepted with it, which the journal keeps, as it does that nobody
+    played: ``empty``.
     """
     with database.transaction():
         if database.row("seasons.release", {"key": season.key}) is None:
             raise not_held(season)
         again = snapshot_again and database.row("seasons.back_to_frozen", {"key": season.key}) is not None
         detail = {"because": because, "snapshot_again": again, **({"accepted": accepted} if accepted else {})}
+        detail |= {"empty": True} if empty else {}
         journal.write(database, season.key, "released", who=who, detail=detail)
 
 

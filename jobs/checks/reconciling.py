@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -133,15 +133,17 @@ def source_of(outside: Outside, season: Season) -> Source:
     ledger = season.board.ledger
     assert isinstance(ledger, OutsideLedger)
     timeout = outside.runner.statement_timeout.total_seconds()
-    return Source(_url(outside, season.board.name, ledger), ledger, season.board, season.bounds, timeout)
+    url = ledger_url(outside.environ, season.board.name, ledger, outside.database.url)
+    return Source(url, ledger, season.board, season.bounds, timeout)
 
 
-def _url(outside: Outside, board: str, ledger: OutsideLedger) -> str:
+def ledger_url(environ: Mapping[str, str], board: str, ledger: OutsideLedger, own: str) -> str:
+    """Return where a board's own ledger is: ``own``, Finale's, unless it says so. Raises ConfigError."""
     if ledger.url_env is None:
-        return ledger.url or outside.database.url
+        return ledger.url or own
     name, place = ledger.url_env, f"board.{board}.ledger.url_env"
-    value = outside.environ.get(name, "")
-    if not value and (file := outside.environ.get(f"{name}_FILE")):
+    value = environ.get(name, "")
+    if not value and (file := environ.get(f"{name}_FILE")):
         value = read_secret(f"{place}: {name}_FILE", file)
     if not value:
         raise ConfigError(

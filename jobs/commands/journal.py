@@ -61,7 +61,8 @@ def print_journal(found: list[Entry]) -> None:
 def _told_of(detail: dict[str, Any]) -> str:
     """Return an entry's detail in one line."""
     if "figures" in detail:
-        return "; ".join([str(detail["figures"]), *(f"warning: {each}" for each in detail.get("warnings", ()))])
+        by = (f"by {detail['by']}",) if "by" in detail else ()
+        return "; ".join([str(detail["figures"]), *(f"warning: {each}" for each in detail.get("warnings", ())), *by])
     said = {key: value for key, value in detail.items() if value not in ("", None, False)}
     told = {key: said[key] for key in ("message", "detail", "hint", *said) if key in said}
     return ", ".join(str(value) if key == "message" else f"{key} {value}" for key, value in told.items())

@@ -35,6 +35,7 @@ def run(
     from jobs.scheduler.health import Health, served
     from jobs.scheduler.notify import notifier
     from jobs.scheduler.pool import Pool
+    from jobs.scheduler.servers import watched
     from jobs.scheduler.telling import Telling
     from jobs.version import VERSION
     from leaderboard.walltime import zone_data_version
@@ -60,7 +61,9 @@ def run(
             health = Health(patience=max(60.0, 6 * outside.runner.interval.total_seconds()))
             listening = stack.enter_context(served(health, look, host, port))
             output.log().info("metrics.served", host=host, port=listening)
-        daemon = Daemon(outside, who=who, observer=Telling(health, notes))
+        telling = Telling(health, notes)
+        stack.enter_context(watched(outside, telling.server))
+        daemon = Daemon(outside, who=who, observer=telling)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
         boards, zone_data = sorted(outside.boards), zone_data_version()

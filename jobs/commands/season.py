@@ -193,6 +193,7 @@ def release(
     season_id: SeasonName,
     because: Because = "",
     again: Annotated[bool, typer.Option("--again", help="Take the snapshot again; only before the seal.")] = False,
+    empty: Annotated[bool, typer.Option("--empty", help="Nobody played: archive a missing live key as empty.")] = False,
     accept: Annotated[
         str | None, typer.Option("--accept-drift", metavar="REPORT", help="Pay on exactly this report's difference.")
     ] = None,
@@ -205,7 +206,7 @@ def release(
 
     A season held because Redis and its ledger differ takes its snapshot again and is compared again; with
     --accept-drift the difference that the report shows is accepted instead, and no other. Name and reason stand in the
-    seal.
+    seal. A season without a ledger whose live key does not exist is archived as empty with --empty.
 
     Example: finale season release goals s2026 --because "reviewed" --as ana
     """
@@ -215,12 +216,12 @@ def release(
     who = who_acts(operator, lever=not dry_run)
     with wired() as outside:
         found = find(outside, board, season_id)
-        told = releasing.plan(outside, found, again=again, accept=accept)
+        told = releasing.plan(outside, found, again=again, accept=accept, empty=empty)
         if dry_run:
             levers.print_told("released", told, dry_run, as_json)
             return
         confirm(f"let {found.name} go on with {told['step']}? It is held: {told['held']}", yes)
-        releasing.release(outside, found, who=who, because=because, again=again, accept=accept)
+        releasing.release(outside, found, who=who, because=because, again=again, accept=accept, empty=empty)
         _print_season(find(outside, board, season_id), as_json)
 
 

@@ -25,17 +25,31 @@ class Health:
     patience: float
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     _last: float = field(default_factory=time.monotonic)
-    _ready: bool = False
+    _servers: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._rounds = Counter("finale_rounds", "Rounds of this daemon", ("outcome",), registry=self.registry)
         self._in_flight = Gauge("finale_boards_in_flight", "Boards being worked on", registry=self.registry)
+        self._up = Gauge(
+            "finale_server_up", "Whether a server answers this daemon", ("server",), registry=self.registry
+        )
 
     def round(self, *, ready: bool, in_flight: int) -> None:
         """Note a round that has ended: ``ready`` if the ledger could be asked."""
-        self._last, self._ready = time.monotonic(), ready
+        self._last = time.monotonic()
+        self.server("postgres", up=ready)
         self._rounds.labels("done" if ready else "failed").inc()
         self._in_flight.set(in_flight)
+
+    def server(self, name: str, *, up: bool) -> None:
+        """Note whether a server has answered. Any thread may tell it."""
+        self._servers = {**self._servers, name: up}
+        self._up.labels(name).set(up)
+
+    @property
+    def away(self) -> list[str]:
+        """The servers that did not answer when they were asked last; PostgreSQL also before the first round."""
+        return [name for name, up in {"postgres": False, **self._servers}.items() if not up]
 
     @property
     def alive(self) -> bool:
@@ -43,7 +57,7 @@ class Health:
 
     @property
     def ready(self) -> bool:
-        return self.alive and self._ready
+        return self.alive and not self.away
 
 
 class _Quiet(WSGIRequestHandler):
@@ -69,7 +83,8 @@ def served(health: Health, look: Callable[[], Seen], host: str, port: int) -> It
         good = {"/healthz": health.alive, "/readyz": health.ready}.get(path)
         status = "404 Not Found" if good is None else "200 OK" if good else "503 Service Unavailable"
         start(status, [("Content-Type", "text/plain; charset=utf-8")])
-        return [f"{status[4:]}\n".encode()]
+        missed = f": no answer from {', '.join(health.away)}" if path == "/readyz" and health.away else ""
+        return [f"{status[4:]}{missed}\n".encode()]
 
     try:
         server = make_server(host, port, app, server_class=_Server, handler_class=_Quiet)

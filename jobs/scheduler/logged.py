@@ -20,6 +20,7 @@ class Logged:
         self._log = log()
         self._last_pause = ""
         self._last: dict[str, str] = {}
+        self._servers: dict[str, bool] = {}  #: those asked so far, and whether each is away
 
     def started(self, season: Season, step: Step) -> None:
         self._log.info("step.started", season=season.name, step=str(step))
@@ -63,6 +64,14 @@ class Logged:
 
     def round_failed(self, error: FinaleError) -> None:
         self._log.error("round.failed", **_told(error))
+
+    def server(self, name: str, error: FinaleError | None) -> None:
+        """Log when a server no longer answers, and when it does again."""
+        before, self._servers[name] = name in self._servers and self._servers[name], error is not None
+        if error is not None and not before:
+            self._log.error("server.away", server=name, **_told(error))
+        elif error is None and before:
+            self._log.info("server.back", server=name)
 
     def round_done(self, outside: Outside, in_flight: int) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Tells a webhook of what a person should hear of: holds, failures, drift, overdue seasons, a ledger that is away, and
+"""Tells a webhook of what a person should hear of: holds, failures, drift, overdue seasons, servers that are away, and
 what is done.
 
 Slack's form is one text; the generic one an object a program can read. What cannot be sent is logged and forgotten:
@@ -24,20 +24,26 @@ _SIGNS: dict[Kind, str] = {
     "drift": "drifts",
     "overdue": "overdue",
     "done": "done",
-    "away": "cannot ask its ledger",
-    "back": "can ask its ledger again",
+    "away": "cannot ask its {server}",
+    "back": "can ask its {server} again",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``season`` is empty where it is about the ledger itself."""
+    """``season`` is empty where it is about a server, which is then ``server``, or about no season at all."""
 
     kind: Kind
     season: str
     step: str
     message: str
     hint: str = ""
+    server: str = "ledger"
+
+    @property
+    def about(self) -> str:
+        """What it is told of: a season, a board, or a server."""
+        return self.season or self.server
 
     def body(self, form: Format) -> dict[str, Any]:
         """Return the JSON that is sent."""
@@ -45,14 +51,20 @@ class Note:
             hint = f"\n_{_escaped(self.hint)}_" if self.hint else ""
             step = f" ({self.step})" if self.step else ""
             message = f": {_escaped(self.message)}" if self.message else ""
-            return {"text": f"*{self.season or 'Finale'}* {_SIGNS[self.kind]}{step}{message}{hint}"}
+            sign = _SIGNS[self.kind].format(server=self.server)
+            return {"text": f"*{self.season or 'Finale'}* {sign}{step}{message}{hint}"}
         return {
-            "event": f"{'season' if self.season else 'ledger'}.{self.kind}",
+            "event": f"{self._subject}.{self.kind}",
             "season": self.season,
             "step": self.step,
             "message": self.message,
             "hint": self.hint,
         }
+
+    @property
+    def _subject(self) -> str:
+        """The first word of the event; seasons are named ``board/season``, and a board has no such name."""
+        return self.server if not self.season else "season" if "/" in self.season else "board"
 
 
 def _escaped(text: str) -> str:
@@ -72,10 +84,10 @@ class Notifier:
     _thread: threading.Thread | None = None
 
     def tell(self, note: Note) -> None:
-        """Send the note soon, unless the same has been told since the season's last step was done, the ledger back."""
+        """Send the note soon, unless the same has been told since the season's last step was done, the server back."""
         if note.kind in ("done", "back"):
-            self._told = {told for told in self._told if told[0] != note.season}
-        told = (note.season, note.kind, note.message)
+            self._told = {told for told in self._told if told[0] != note.about}
+        told = (note.about, note.kind, note.message)
         if told not in self._told:
             self._told.add(told)
             self._notes.put(note)

@@ -26,6 +26,9 @@ from leaderboard.season import Season
 from leaderboard.states import State
 from ledger import pausing, seasons
 
+#: Instead of a season or board: what is looked for among all that were cleaned.
+EVERYWHERE = "cleaned seasons"
+
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
@@ -121,7 +124,7 @@ def tick_returned(outside: Outside, now: datetime) -> list[Ticked]:
     try:
         return [Ticked(season.name, error=error) for season, error in returned_keys(outside, now)]
     except Exception as error:
-        return [Ticked("cleaned seasons", error=told("cleaned seasons", error))]
+        return [Ticked(EVERYWHERE, error=told(EVERYWHERE, error))]
 
 
 def _ahead(outside: Outside, name: str, now: datetime, who: str) -> Ticked:

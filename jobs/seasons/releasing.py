@@ -15,6 +15,7 @@ from leaderboard.errors import InputError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached, step_from
 from ledger import acceptance, journal, seasons
+from live.keyspace import sizes
 
 _NAME = re.compile(r"(?:.*/)?(drift-[0-9a-f]{16})\.json|([0-9a-f]{16})[0-9a-f]{0,48}")
 
@@ -29,21 +30,33 @@ class Accepted:
 
 
 def release(
-    outside: Outside, season: Season, *, who: str, because: str, again: bool = False, accept: str | None = None
+    outside: Outside,
+    season: Season,
+    *,
+    who: str,
+    because: str,
+    again: bool = False,
+    accept: str | None = None,
+    empty: bool = False,
 ) -> None:
     """End the hold of a season.
 
     Held at its comparison with the ledger it takes its snapshot again, since whatever was wrong was mended in Redis or
     in the ledger; unless the difference of the report ``accept`` (its name, path or hash) is accepted as it is, which
-    covers that very difference and no other. ``again`` takes the snapshot again at any time before the seal.
+    covers that very difference and no other. ``again`` takes the snapshot again at any time before the seal. ``empty``
+    says that nobody played in a season whose key does not exist and whose board has no ledger to tell.
 
     Raises WrongStateError for a release that cannot do what it says, InputError without a reason for an acceptance or
     for a report of another difference than the season is held for, UnknownNameError for one that does not exist.
     """
     check_releasable(season, again=again, accept=accept)
+    if empty:
+        _check_empty(outside, season)
+        if not because.strip():
+            raise InputError("that nobody played needs a reason", hint='add --because "…"; it stands in the journal')
     if accept is None:
         again = again or _held_by_comparison(outside, season)
-        seasons.release(outside.database, season, who=who, because=because, snapshot_again=again)
+        seasons.release(outside.database, season, who=who, because=because, snapshot_again=again, empty=empty)
         return
     if not because.strip():
         raise InputError("accepting a difference needs a reason", hint='add --because "…"; it stands in the seal')
@@ -63,11 +76,15 @@ def release(
         )
 
 
-def plan(outside: Outside, season: Season, *, again: bool = False, accept: str | None = None) -> dict[str, Any]:
+def plan(
+    outside: Outside, season: Season, *, again: bool = False, accept: str | None = None, empty: bool = False
+) -> dict[str, Any]:
     """Return what a release would come to, and raise what it would refuse, without changing anything."""
     check_releasable(season, again=again, accept=accept)
     if season.hold is None:
         raise seasons.not_held(season)
+    if empty:
+        _check_empty(outside, season)
     if accept is not None:
         _report(outside, season, accept)
     anew = accept is None and (again or _held_by_comparison(outside, season))
@@ -91,6 +108,24 @@ def check_releasable(season: Season, *, again: bool, accept: str | None = None) 
         raise WrongStateError(
             f"{season.name} is {season.state}{', on hold' if season.hold else ''}: no difference holds it",
             hint=f"see: finale season show {season.board.name} {season.id}",
+        )
+
+
+def _check_empty(outside: Outside, season: Season) -> None:
+    """Raise WrongStateError unless the season waits for its snapshot without a ledger, and its keys do not exist.
+
+    The snapshot proves that again, under WATCH: a key that has come back by then is archived as it is.
+    """
+    if season.hold is None or season.state is not State.FROZEN or season.board.ledger != "none":
+        raise WrongStateError(
+            f"{season.name} is not held for a live key that does not exist and that no ledger tells of",
+            detail=season.hold.reason if season.hold else f"it is {season.state}, and not on hold",
+            hint="release it without --empty",
+        )
+    if there := [key for key, rows in sizes(outside.redis, season.standing_keys).items() if rows]:
+        raise WrongStateError(
+            f"{season.name} is not empty: {there[0]} exists",
+            hint=f"without --empty it is archived as it is: finale season release {season.board.name} {season.id}",
         )
 
 

@@ -124,7 +124,7 @@ def leased(outside: Outside, season: Season, who: str) -> Iterator[tuple[Lease, 
     length = outside.runner.lease
     found = leases.find(outside.database, season.key)
     dead = found.holder if found and found.alive and identity.has_ended(found.holder) else None
-    lease = leases.acquire(outside.database, season.key, season.name, identity.holder(who), length, dead=dead)
+    lease = leases.acquire(outside.database, season.key, season.name, identity.holder(who), length, who=who, dead=dead)
     outside.working.begin(lease)
     with Heartbeat(outside.database.url, lease, length, on_silence=outside.database.cut) as heartbeat:
         try:
@@ -249,6 +249,7 @@ class _Running:
                 detail={
                     "figures": done.figures,
                     "seconds": round(seconds, 3),
+                    "by": leases.told(self.lease.holder),
                     **({"warnings": list(done.warnings)} if done.warnings else {}),
                 },
             )
@@ -274,7 +275,12 @@ class _Running:
                     who=self.who,
                     step=step,
                     fence=self.lease.fence,
-                    detail={"message": error.message, "detail": error.detail, "hint": error.hint},
+                    detail={
+                        "message": error.message,
+                        "detail": error.detail,
+                        "hint": error.hint,
+                        "by": leases.told(self.lease.holder),
+                    },
                 )
         except LeaseLostError as taken_over:
             raise taken_over from error

@@ -30,6 +30,7 @@ class Facts:
     fate: str = ""  #: what may have become of a missing key
     gone: tuple[str, ...] = ()  #: shards that do not exist, while others do
     suspect: bool = False  #: whether a person must say that nobody played in those
+    empty: str = ""  #: who has said that nobody played in the whole season
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,9 @@ class Snapshot:
         fate = renaming.undone(work.outside, season) or _fate(work, gone[0]) if gone else ""
         players = None if exists else players_in_ledger(work.outside, season)
         foreign = season.adopted or season.board.ledger != "own"
-        facts = Facts(f"{season.board.name} {season.id}", season.standing_key, players, exists, foreign, fate)
+        empty = "" if exists or players is not None else journal.said_empty(work.outside.database, season.key)
+        name = f"{season.board.name} {season.id}"
+        facts = Facts(name, season.standing_key, players, exists, foreign, fate, empty=empty)
         if not gone or not exists:
             return facts
         facts = replace(facts, gone=tuple(gone))
@@ -55,11 +58,11 @@ class Snapshot:
 
     def plan(self, facts: Facts) -> Verdict:
         put_back = f"put the key back, then: finale season release {facts.name}"
-        if not facts.exists and facts.players is None:
+        if not facts.exists and facts.players is None and not facts.empty:
             return Held(
                 f"the live key {facts.live_key} does not exist, and no ledger tells whether anyone played",
                 f"an empty board and a lost one look alike in Redis; {facts.fate}",
-                put_back,
+                f"{put_back}; or, if nobody played: finale season release {facts.name} --empty",
             )
         if not facts.exists and facts.players:
             again = f"finale results apply {facts.name} --all writes it again; then: finale season release {facts.name}"
@@ -105,8 +108,14 @@ class Snapshot:
         return Done(
             {"facts": taken.facts.to_json(), "restarts": taken.restarts},
             f"{taken.facts.rows:,} rows in {len(taken.facts.parts)} parts, {size:,} bytes{again}",
-            warnings=(f"{_gone(facts)}; archived as empty",) if facts.gone and facts.players is None else (),
+            warnings=_archived_as_empty(facts),
         )
+
+
+def _archived_as_empty(facts: Facts) -> tuple[str, ...]:
+    if facts.empty:
+        return (f"the live key {facts.live_key} does not exist; archived as empty, as {facts.empty} has said",)
+    return (f"{_gone(facts)}; archived as empty",) if facts.gone and facts.players is None else ()
 
 
 def _gone(facts: Facts) -> str:

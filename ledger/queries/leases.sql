@@ -1,6 +1,6 @@
 -- name: lock_free
 -- For update, so that it waits for whoever checked the lease for key share; a heartbeat's update does not.
-select 1 as free from finale.lease
+select holder, expires_at = 'epoch' as given_back, expires_at > clock_timestamp() as alive from finale.lease
 where season_id = %(key)s and (expires_at <= clock_timestamp() or holder = %(dead)s)
 for update;
 
@@ -22,7 +22,8 @@ where season_id = %(key)s and holder = %(holder)s and fence = %(fence)s
 returning expires_at;
 
 -- name: give_back
-update finale.lease set expires_at = clock_timestamp()
+-- The epoch, which no lease runs until: so whoever comes next knows that nothing was taken over.
+update finale.lease set expires_at = 'epoch'
 where season_id = %(key)s and holder = %(holder)s and fence = %(fence)s;
 
 -- name: check

@@ -12,6 +12,13 @@ left join finale.step_result drift on drift.season_id = s.season_id and drift.st
 where s.board = any(%(boards)s) and s.state not in ('cleaned', 'cancelled')
 order by s.board, s.starts_at;
 
+-- name: claim_holds
+-- Each hold is claimed once, whoever else looks at the same time: an update that has waited looks again.
+update finale.season
+set hold_told_at = held_at
+where board = any(%(boards)s) and held_at is not null and hold_told_at is distinct from held_at
+returning board, season, state, hold_reason, hold_hint;
+
 -- name: steps
 -- The last time that each step was taken on each board.
 select distinct on (s.board, j.step) s.board, j.step, j.at, (j.detail ->> 'seconds')::float8 as seconds

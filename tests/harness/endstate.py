@@ -25,7 +25,7 @@ _QUERIES = {
     " pruned_at is not null as pruned,"
     " hold_reason, attempts, last_error from finale.season order by board, season",
     "steps": "select season_id, step from finale.journal where event = 'done' order by journal_id",
-    "held": "select season_id, detail from finale.journal where event = 'held'",
+    "held": "select season_id, detail - 'by' from finale.journal where event = 'held'",
     "results": "select season_id, step from finale.step_result order by season_id, step",
     "totals": "select season_id, player_id, points, reached_at, matches from finale.player_total order by 1, 2",
     "matches": "select name as source, match_id, player_id, points, played_at, voided"

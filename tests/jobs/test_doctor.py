@@ -71,6 +71,39 @@ def test_all_is_looked_at_and_nothing_stays(cup: World) -> None:
     assert found["postgres pooling"]["found"] == "no pooler in between"
 
 
+LEDGER = """
+[board.{name}]
+ties = "shared"
+calendar = {{ every = "year" }}
+ledger = {{ sql = "{sql}", url_env = "GAME_POSTGRES" }}
+"""
+
+
+def test_a_ledger_of_the_users_own_is_tried(cup: World, monkeypatch: pytest.MonkeyPatch, postgres_url: str) -> None:
+    """Each board's SQL: good, with a wrong column, no table, that may not be read; verdict and remedy."""
+    with psycopg.connect(postgres_url, autocommit=True) as game:
+        game.execute("create table game_result (who text, points bigint, at timestamptz)")
+        game.execute("create role doctor_reader login")
+    bare = postgres_url.replace("postgresql://", "postgresql://doctor_reader@").replace("@@", "@")
+    good = "select who as player_id, sum(points) as points, max(at) as reached_at from game_result group by who"
+    texts = {
+        "good": good,
+        "lacks": "select who as player_id, sum(points) as points from game_result group by who",
+        "nowhere": good.replace("game_result", "game_results"),
+    }
+    monkeypatch.setenv("GAME_POSTGRES", postgres_url)
+    cup.configure(CONFIG + "".join(LEDGER.format(name=name, sql=sql) for name, sql in texts.items()))
+    found = checks(finale("doctor", "--json").refused(19, "ledger lacks"))
+    assert found["ledger good"]["verdict"] == "ok"
+    for name, words in (("lacks", "columns player_id, points"), ("nowhere", "game_results")):
+        assert found[f"ledger {name}"]["verdict"] == "fail" and words in found[f"ledger {name}"]["found"]
+        assert found[f"ledger {name}"]["remedy"]
+    assert "ledger cup" not in found
+    monkeypatch.setenv("GAME_POSTGRES", bare)
+    refused = checks(finale("doctor", "good", "--json").refused(19, "ledger good"))["ledger good"]
+    assert "may not be read" in refused["found"] and "SELECT" in refused["remedy"]
+
+
 def test_as_a_table_for_some_boards(cup: World) -> None:
     """The table tells the same; a board that is named is the only one tried; one that is not there is named."""
     out = finale("doctor", "cup").ok().out

@@ -24,7 +24,7 @@ from tests.support.watching import get
 
 MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
 #: What a daemon tells of itself, beside what the ledger tells.
-OWN = {"finale_rounds_total", "finale_boards_in_flight"}
+OWN = {"finale_rounds_total", "finale_boards_in_flight", "finale_server_up"}
 #: Of PromQL, what the files use.
 FUNCTIONS = {"max", "min", "sum", "time", "rate", "absent", "label_values"}
 CLOSES = {"(": ")", "{": "}", "[": "]"}

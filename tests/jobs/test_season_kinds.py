@@ -144,6 +144,24 @@ def test_c39_without_a_ledger_a_missing_key_is_no_empty_season(world: World) -> 
     assert seal_of(world)[1].rows == 1
 
 
+def test_c39_without_a_ledger_a_person_says_that_nobody_played(world: World) -> None:
+    """C39: `release --empty` archives a missing key without rows, in a name; refused where anything tells otherwise."""
+    configure(world, 'ledger = "none"')
+    asked = ("season", "release", "cup", "one", "--empty", "--as", "ana")
+    finale("close", "cup", "one").refused(22, "does not exist", "--empty")
+    finale(*asked).refused(4, "needs a reason")
+    world.redis.zadd(KEY, {"ann": 7})
+    finale(*asked, "--because", "x").refused(23, "is not empty", KEY)
+    world.redis.delete(KEY)
+    finale(*asked, "--because", "nobody came").ok()
+    assert "archived as empty, as ana has said" in finale("close", "cup", "one").ok().err
+    assert seal_of(world)[1].rows == 0
+    (released,) = [detail for event, _, detail in world.journal("cup", "one") if event == "released"]
+    assert (released["because"], released["empty"]) == ("nobody came", True)
+    finale("season", "hold", "cup", "one", "--because", "x", "--as", "ana").ok()
+    finale(*asked, "--because", "x").refused(23, "no ledger tells of", "without --empty")
+
+
 def test_c39_a_season_in_which_nobody_played_is_one_part_without_rows(world: World) -> None:
     """C39: with a ledger of no players the missing key is right: an explicit zero-row part and a seal with rows = 0."""
     configure(world)

@@ -36,7 +36,7 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 HOUR = timedelta(hours=1)
 TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
 #: What a daemon tells of itself, beside what the ledger tells.
-OWN = {"finale_rounds_total", "finale_boards_in_flight"}
+OWN = {"finale_rounds_total", "finale_boards_in_flight", "finale_server_up"}
 
 
 @pytest.fixture
@@ -193,6 +193,33 @@ def test_the_same_trouble_is_told_once(webhook: tuple[str, list[dict[str, Any]]]
             told_by.tell(note)
     assert [body["text"].split()[0] for body in bodies] == ["*cup/one*"] * 3
     assert bodies[0]["text"] == "*cup/one* failed (seal): no &lt;store&gt;\n_start it_"
+
+
+def test_a_hold_is_told_once_by_all_daemons(ended: World, webhook: tuple[str, list[dict[str, Any]]]) -> None:
+    """Two daemons, one of them twice: a hold by hand comes once, with step and hint; held anew, it is news again."""
+    url, bodies = webhook
+    for because in ("cheaters?", "again"):
+        finale("season", "hold", "cup", "one", "--because", because, "--as", "ana").ok()
+        for _ in range(3):  # each a daemon that has just been started
+            with Notifier(url, "generic") as told_by, ended.outside() as wired:
+                observer = Telling(notifier=told_by)
+                for _ in range(2):
+                    observer.ticked(tick(wired, who="daemon", observer=observer))
+                    observer.round_done(wired, 0)
+        finale("season", "release", "cup", "one", "--as", "ana").ok()
+    assert [(body["event"], body["season"], body["step"], body["message"]) for body in bodies] == [
+        ("season.hold", "cup/one", "open", "cheaters?"),
+        ("season.hold", "cup/one", "open", "again"),
+    ]
+    assert all("finale season release cup one" in body["hint"] for body in bodies)
+
+
+def test_the_journal_tells_which_process_acted(ended: World) -> None:
+    """Each step's entry has the process and the machine, so that two daemons of one name can be told apart."""
+    finale("close", "cup", "one", "--until", "close", "--as", "root").ok()
+    done = [detail for event, _, detail in ended.journal("cup", "one") if event == "done"]
+    assert done and all(re.fullmatch(rf"root, process {os.getpid()} on \S+", detail["by"]) for detail in done)
+    assert f"process {os.getpid()} on" in finale("journal", "cup", "one").ok().out
 
 
 def test_a_webhook_that_is_broken_stops_nothing(webhook: tuple[str, list[dict[str, Any]]]) -> None:

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from leaderboard.errors import LeaseHeldError, LeaseLostError
-from ledger import leases
+from ledger import journal, leases
 from ledger.database import Database
 from ledger.leases import Heartbeat
 from tests.ledger.support import HOUR, await_that, waits_for_lock
@@ -67,6 +67,11 @@ def test_i9_every_lease_has_a_higher_fence(database: Database) -> None:
     held.append(_acquire(database, "cleo"))
     held.append(_acquire(database, "dora", dead="cleo"))
     assert [lease.fence for lease in held] == [1, 2, 3, 4]
+    told = [(one.event, one.fence, one.who, one.detail) for one in journal.entries(database, 1)]
+    assert told == [  # what was given back was not taken over
+        ("taken over", 3, "cleo", {"from": "ben", "why": "its lease ran out", "by": "cleo"}),
+        ("taken over", 4, "dora", {"from": "cleo", "why": "its process has ended", "by": "dora"}),
+    ]
     for lease in held[:-1]:
         with pytest.raises(LeaseLostError, match="taken this season over"):
             leases.check(database, lease)
