@@ -176,7 +176,7 @@ def test_what_nobody_foresaw_stops_one_season_only(world: World, monkeypatch: py
 
     def broken(outside: Outside, season: Season, **given: Any) -> Any:
         if season.id == first:
-            raise OverflowError("int too big to convert")
+            raise OverflowError("postgresql://finale:secret@host")
         return run(outside, season, **given)
 
     monkeypatch.setattr(runner, "run", broken)
@@ -186,6 +186,7 @@ def test_what_nobody_foresaw_stops_one_season_only(world: World, monkeypatch: py
     assert f"daily/{first}: this should not have happened: OverflowError" in told[f"daily/{first}"]["error"]["message"]
     assert told[f"daily/{second}"]["steps"][-1] == "deliver"
     assert "tick.unforeseen" in answer.err and "Traceback" not in answer.err
+    assert "secret" not in answer.err + answer.out
 
 
 def test_seasons_are_created_ahead_and_opened(world: World) -> None:
