@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from archive.faults import Fault, told
 from archive.layout import PLACES, kind_order, parse_part, parse_seal, published_dir, seal_path, seals_dir
 from archive.objects import Store
 from archive.seal import Seal, sha256
@@ -50,13 +51,13 @@ class Catalog:
     """All seals by board, number in the chain and kind; ``faults`` tells which files in a seal's place hold none."""
 
     seals: tuple[Sealed, ...]
-    faults: tuple[str, ...]
+    faults: tuple[Fault, ...]
 
     def check(self) -> None:
         """Raise ArchiveMismatchError if a seal could not be read."""
         if self.faults:
             raise ArchiveMismatchError(
-                "not every seal can be read", detail="; ".join(self.faults), hint="restore these files from a backup"
+                "not every seal can be read", detail=told(self.faults), hint="restore these files from a backup"
             )
 
 
@@ -77,11 +78,15 @@ def season_catalog(store: Store, board: str, season: str) -> Catalog:
     """Return the seals of one season; raise UnknownNameError if its standings have none."""
     paths = [stored.path for stored in store.list(seals_dir(board))]
     places = {path: parse_seal(path) for path in paths}
-    if seal_path(board, season, "standings") not in places:
+    if not any(place and place.season == season for place in places.values()):
         raise UnknownNameError(
             f"{board}/{season} is not sealed", detail=store.url, hint="finale archive list shows what is"
         )
-    return _catalog(store, [path for path, place in places.items() if place and place.season == season])
+    found = _catalog(store, [path for path, place in places.items() if place and place.season == season])
+    if (standings := seal_path(board, season, "standings")) in places:
+        return found
+    # What else is sealed of the season was made from it.
+    return Catalog(found.seals, (Fault(standings, "is missing"), *found.faults))
 
 
 def _catalog(store: Store, paths: list[str]) -> Catalog:
@@ -91,11 +96,11 @@ def _catalog(store: Store, paths: list[str]) -> Catalog:
     seals = [one for one in found if isinstance(one, Sealed)]
     return Catalog(
         seals=tuple(sorted(seals, key=_order)),
-        faults=tuple(one for one in found if isinstance(one, str)),
+        faults=tuple(one for one in found if isinstance(one, Fault)),
     )
 
 
-def unsealed(store: Store, board: str | None = None) -> tuple[str, ...]:
+def unsealed(store: Store, board: str | None = None) -> tuple[Fault, ...]:
     """Return what stands where readers glob and no seal has it, of all boards or one: they would count it.
 
     That is parts of seasons without a seal, and files that are no parts, but for those in a sealed season's own place,
@@ -118,11 +123,14 @@ def unsealed(store: Store, board: str | None = None) -> tuple[str, ...]:
     verified = tuple(f"{published_dir(*place)}/" for place in sealed)
     return (
         *(
-            f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {seal_path(*place)} does not exist"
+            Fault(
+                paths[0],
+                f"{f'and {len(paths) - 1:,} more: ' if len(paths) > 1 else ''}{seal_path(*place)} does not exist",
+            )
             for place, paths in sorted(found.items())
             if place not in sealed
         ),
-        *(f"{path} is no part of a season" for path in sorted(strange) if not path.startswith(verified)),
+        *(Fault(path, "is no part of a season") for path in sorted(strange) if not path.startswith(verified)),
     )
 
 
@@ -146,12 +154,12 @@ def _order(one: Sealed) -> tuple[str, int, str, int]:
     return one.seal.board_name, one.seal.chain.number, one.seal.bounds.id, kind_order(one.seal.kind)
 
 
-def _read(store: Store, path: str) -> Sealed | str:
+def _read(store: Store, path: str) -> Sealed | Fault:
     data = store.get(path)
     try:
         seal = Seal.parse(data)
     except ArchiveMismatchError as error:
-        return f"{path}: {error.message}{f' ({error.detail})' if error.detail else ''}"
+        return Fault(path, f"{error.message}{f' ({error.detail})' if error.detail else ''}", expected="a seal")
     if seal.path != path:
-        return f"{path} holds the seal of the {seal.name}"
+        return Fault(path, f"holds the seal of the {seal.name}", expected=path, found=seal.path)
     return Sealed(seal, sha256(data))

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from archive.fetch import fetch_part, open_part
+from archive.layout import parse_part
 from archive.objects import Store
 from archive.parts import Part
 from archive.proof import ProofConnection
@@ -35,13 +36,16 @@ def check_once(
     if not twice:
         return
     told = "; ".join(
-        f"{member.decode(errors='backslashreplace')!r} in {_where(connect, keys, member)}" for member in twice
+        f"'{member.decode(errors='backslashreplace')}' in {_where(connect, keys, member)}" for member in twice
     )
+    many = f"{_NAMED} or more" if len(twice) >= _NAMED else str(len(twice))
+    season = parse_part(f"{folder}/{parts[0].name}")
+    name = f"{season.board} {season.season}" if season else "BOARD SEASON"
     raise DoublePlayerError(
-        f"{len(twice) if len(twice) < _NAMED else f'{_NAMED} or more'} players stand in more than one shard",
+        f"{'1 player stands' if len(twice) == 1 else f'{many} players stand'} in more than one shard",
         detail=told,
-        hint="remove each from the shard that is wrong (finale reconcile BOARD SEASON --repair does so where the "
-        "ledger is Finale's own), then release the season with --again",
+        hint=f"remove each from the shard that is wrong (finale reconcile {name} --repair does so where the ledger is "
+        f"Finale's own), then: finale season release {name} --again",
     )
 
 

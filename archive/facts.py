@@ -5,12 +5,12 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
+from archive.faults import Fault, NotAsSealedError
 from archive.fetch import open_part
 from archive.layout import facts_dir
 from archive.objects import ObjectMissingError, Store, settle
 from archive.parts import Part, encode
 from archive.sealed_grants import FactFile
-from leaderboard.errors import ArchiveMismatchError
 
 
 def encode_facts(kind: str, table: Any, told: str) -> tuple[FactFile, bytes]:
@@ -30,9 +30,11 @@ def read_facts(store: Store, board: str, season: str, file: FactFile) -> Any:
     try:
         data = store.get(path)
     except ObjectMissingError:
-        raise ArchiveMismatchError(f"{store.url}: {path} is missing", hint="restore it from a backup") from None
-    if len(data) != file.size or sha256(data).hexdigest() != file.sha256:
-        raise ArchiveMismatchError(
-            f"{store.url}: {path} is not the file of facts that was sealed", hint="restore it from a backup"
-        )
+        raise NotAsSealedError(
+            f"{store.url}: {path} is missing", faults=[Fault(path, "is missing")], hint="restore it from a backup"
+        ) from None
+    if (found := sha256(data).hexdigest()) != file.sha256 or len(data) != file.size:
+        what = "is not the file of facts that was sealed"
+        fault = Fault(path, what, expected=file.sha256, found=found)
+        raise NotAsSealedError(f"{store.url}: {path} {what}", faults=[fault], hint="restore it from a backup")
     return open_part(path, Part(file.name, file.rows, file.size, file.sha256), data).read()

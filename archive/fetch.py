@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from archive.faults import Fault, NotAsSealedError
 from archive.layout import Kind, seal_path
 from archive.objects import ObjectMissingError, Store
 from archive.parts import Part
@@ -49,12 +50,17 @@ def fetch_part(store: Store, folder: str, part: Part) -> bytes:
     try:
         data = store.get(path)
     except ObjectMissingError:
-        raise ArchiveMismatchError(f"{store.url}: {path} is missing", hint="restore it from a backup") from None
+        raise NotAsSealedError(
+            f"{store.url}: {path} is missing", faults=[Fault(path, "is missing")], hint="restore it from a backup"
+        ) from None
     found = hashlib.sha256(data).hexdigest()
     if len(data) != part.size or found != part.sha256:
-        raise ArchiveMismatchError(
+        here, sealed = f"{len(data):,} bytes with SHA-256 {found}", f"{part.size:,} with {part.sha256}"
+        what = f"is not the part that was sealed: {here}; the seal says {sealed}"
+        raise NotAsSealedError(
             f"{store.url}: {path} is not the part that was sealed",
-            detail=f"{len(data):,} bytes with SHA-256 {found}; the seal says {part.size:,} with {part.sha256}",
+            faults=[Fault(path, what, expected=part.sha256, found=found)],
+            detail=f"{here}; the seal says {sealed}",
             hint="restore it from a backup",
         )
     return data
@@ -65,9 +71,12 @@ def open_part(path: str, part: Part, data: bytes) -> Any:
     try:
         file = pq.ParquetFile(BytesIO(data))
     except pa.ArrowException as error:
-        raise ArchiveMismatchError(f"{path} is no Parquet file", detail=str(error).partition("\n")[0]) from None
-    if file.metadata.num_rows != part.rows:
-        raise ArchiveMismatchError(f"{path} has {file.metadata.num_rows:,} rows, the seal says {part.rows:,}")
+        detail = str(error).partition("\n")[0]
+        fault = Fault(path, f"is no Parquet file: {detail}", expected="Parquet")
+        raise NotAsSealedError(f"{path} is no Parquet file", faults=[fault], detail=detail) from None
+    if (rows := file.metadata.num_rows) != part.rows:
+        fault = Fault(path, f"has {rows:,} rows, the seal says {part.rows:,}", expected=part.rows, found=rows)
+        raise NotAsSealedError(str(fault), faults=[fault])
     return file
 
 
@@ -85,16 +94,34 @@ def read_parts_checked(store: Store, seal: Seal, columns: Sequence[str] | None =
         yield from sealed_file(store, seal, part).iter_batches(columns=list(columns) if columns else None)
 
 
-def place_faults(store: Store, seal: Seal) -> list[str]:
-    """Return how the published place differs from the seal: parts missing or of another size, files not sealed."""
-    sealed = {f"{seal.place}/{part.name}": part.size for part in seal.facts.parts}
-    found = {stored.path: stored.size for stored in store.list(seal.place)}
+def place_faults(store: Store, place: str, parts: Sequence[Part]) -> list[Fault]:
+    """Return how a published place differs from its seal: parts missing or of another size, files not sealed."""
+    sealed = {f"{place}/{part.name}": part.size for part in parts}
+    found = {stored.path: stored.size for stored in store.list(place)}
     return [
-        *(f"{path} is missing" for path in sealed if path not in found),
+        *(Fault(path, "is missing", expected=size) for path, size in sealed.items() if path not in found),
         *(
-            f"{path} has {found[path]:,} bytes, the seal says {size:,}"
+            Fault(path, f"has {found[path]:,} bytes, the seal says {size:,}", expected=size, found=found[path])
             for path, size in sealed.items()
             if found.get(path, size) != size
         ),
-        *(f"{path} was not sealed" for path in found if path not in sealed),
+        *(Fault(path, "was not sealed", found=size) for path, size in found.items() if path not in sealed),
     ]
+
+
+def parts_faults(
+    store: Store, place: str, parts: Sequence[Part], content: Callable[[str, Any], list[Fault]]
+) -> list[Fault]:
+    """Return every fault of the parts in ``place``, of files there that were not sealed, and what ``content`` finds.
+
+    ``content`` is handed the path and the opened file of each part whose bytes are as sealed.
+    """
+    paths = {f"{place}/{part.name}" for part in parts}
+    faults = [fault for fault in place_faults(store, place, parts) if fault.file not in paths]
+    for part in parts:
+        path = f"{place}/{part.name}"
+        try:
+            faults += content(path, open_part(path, part, fetch_part(store, place, part)))
+        except NotAsSealedError as error:
+            faults += error.faults
+    return faults

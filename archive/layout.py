@@ -21,6 +21,8 @@ _CORRECTION = re.compile(r"correction-(\d{4,9})")
 _SEAL = re.compile(rf"seals/([^/]+)/([^/]+)/(standings|grants|{_CORRECTION.pattern})\.json")
 _REPORT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\.(json|parquet)")
 _FACTS = re.compile(r"facts/board=([^/]+)/season=([^/]+)/([a-z][a-z_]{0,30}-[0-9a-f]{16}\.parquet)")
+_RESULTS_SEAL = re.compile(r"seals/([^/]+)/([^/]+)/results\.json")
+_RESULTS = re.compile(r"results/board=([^/]+)/season=([^/]+)/([^/]+)")
 _MOST_PARTS = 100_000
 
 
@@ -176,6 +178,14 @@ def parse_seal(path: str) -> SealPlace | None:
     if kind not in KINDS and correction_number(kind) is None:
         return None
     return SealPlace(match.group(1), match.group(2), kind)
+
+
+def parse_results(path: str) -> tuple[str, str] | None:
+    """Return board and season of a seal of results, or of a part of them; None for any other path."""
+    match = _RESULTS_SEAL.fullmatch(path)
+    if match is None and (match := _RESULTS.fullmatch(path)) and part_number(match.group(3)) is None:
+        return None
+    return (match.group(1), match.group(2)) if match and _named(match.group(1), match.group(2)) else None
 
 
 def _number(name: str) -> int:

@@ -28,8 +28,8 @@ def publish(store: Store, seal: Seal) -> None:
             fetch_part(store, seal.place, part)
         else:
             settle(store, path, _sealed_part(store, seal, part))
-    if faults := place_faults(store, seal):
-        raise _refusal(store, seal, faults)
+    if faults := place_faults(store, seal.place, seal.facts.parts):
+        raise _refusal(store, seal, [str(fault) for fault in faults])
 
 
 def _sealed_part(store: Store, seal: Seal, part: Part) -> bytes:

@@ -14,10 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from archive.fetch import fetch_part, open_part
-from archive.layout import seals_dir
+from archive.faults import Fault, NotAsSealedError, told
+from archive.fetch import fetch_part, open_part, parts_faults
+from archive.layout import parse_results, seals_dir
 from archive.objects import ObjectExistsError, ObjectMissingError, Store, settle
 from archive.parts import FORMAT, Part, PartWriter
+from archive.seal import sha256
 from leaderboard.errors import ArchiveMismatchError, OutcomeUnknownError
 from leaderboard.names import check_name
 
@@ -81,6 +83,21 @@ class ResultsSeal:
             "sealed_at": self.sealed_at.astimezone(UTC).isoformat(),
         }
         return f"{json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False)}\n".encode()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a list shows of the seal, as plain JSON values and times; it has no number in the chain."""
+        return {
+            "board": self.board,
+            "season": self.season,
+            "kind": "results",
+            "rows": self.rows,
+            "parts": len(self.parts),
+            "bytes": sum(part.size for part in self.parts),
+            "sealed_at": self.sealed_at,
+            "number": None,
+            "sha256": sha256(self.to_bytes()),
+            "path": self.path,
+        }
 
     @classmethod
     def parse(cls, data: bytes) -> ResultsSeal:
@@ -164,3 +181,69 @@ def read_back(store: Store, seal: ResultsSeal) -> Iterator[Any]:
     for part in seal.parts:
         file = open_part(f"{seal.place}/{part.name}", part, fetch_part(store, seal.place, part))
         yield from file.iter_batches(batch_size=10_000)
+
+
+def every(store: Store, board: str | None = None, season: str | None = None) -> tuple[list[ResultsSeal], list[Fault]]:
+    """Return the seals of results in the store, of one board or season if named, and what is wrong with others.
+
+    Raises ConfigError for a ``board`` that no path can name.
+    """
+    seals, faults = [], []
+    for path in sorted(stored.path for stored in store.list("seals" if board is None else seals_dir(board))):
+        place = parse_results(path)
+        if place is None or season not in (None, place[1]):
+            continue
+        try:
+            seal = ResultsSeal.parse(store.get(path))
+        except ArchiveMismatchError as error:
+            faults.append(Fault(path, f"{error.message} ({error.detail})", expected="a seal of results"))
+            continue
+        if seal.path == path:
+            seals.append(seal)
+        else:
+            faults.append(Fault(path, f"holds the seal of {seal.path}", expected=path, found=seal.path))
+    return seals, faults
+
+
+def incomplete(store: Store, seals: Iterable[ResultsSeal]) -> list[str]:
+    """Return of which seals a part is missing or of another size, and which; nothing is read."""
+    sizes = {stored.path: stored.size for stored in store.list("results")}
+    absent = ((seal, [p.name for p in seal.parts if sizes.get(f"{seal.place}/{p.name}") != p.size]) for seal in seals)
+    return [f"{seal.place} has not {', '.join(names)} as sealed" for seal, names in absent if names]
+
+
+def verify(store: Store, seal: ResultsSeal) -> None:
+    """Read every part again and compare it with the seal: bytes, rows, columns, and nothing else in the place.
+
+    After a prune these are the only copy. Raises NotAsSealedError, which names every file at fault.
+    """
+    schemas = [results_schema(binary) for binary in (False, True)]
+
+    def look(path: str, file: Any) -> list[Fault]:
+        found = file.schema_arrow.remove_metadata()
+        return [] if found in schemas else [Fault(path, "has other columns than results have", found=found.names)]
+
+    if faults := parts_faults(store, seal.place, seal.parts, look):
+        raise NotAsSealedError(
+            f"{store.url}: the results of {seal.board}/{seal.season} are not what was sealed",
+            faults=faults,
+            detail=told(faults),
+            hint="restore these files from a backup: the ledger has them no more",
+        )
+
+
+def unsealed(store: Store, board: str | None = None) -> list[Fault]:
+    """Return what lies where results belong and has no seal, of all boards or one, a fault a season."""
+    place = "results" if board is None else f"results/board={check_name(board, 'board')}"
+    found: dict[tuple[str, str], list[str]] = {}
+    for stored in store.list(place):
+        if season := parse_results(stored.path):
+            found.setdefault(season, []).append(stored.path)
+    sealed = {parse_results(stored.path) for stored in store.list("seals" if board is None else seals_dir(board))}
+    return [
+        Fault(paths[0], f"and {len(paths) - 1:,} more: {seal_path(*season)} does not exist")
+        if len(paths) > 1
+        else Fault(paths[0], f"has no seal: {seal_path(*season)} does not exist")
+        for season, paths in sorted(found.items())
+        if season not in sealed
+    ]

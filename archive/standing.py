@@ -95,7 +95,8 @@ class Standing:
         raise ForeignMemberError(
             f"{self._place(block, at)} is not UTF-8",
             detail=f'board {self._board.name} has member = "text"',
-            hint="remove or rename that member; a season keeps the kind of member it opened with",
+            hint='a board with such ids needs member = "binary"; an adopted key is then adopted again, which until the '
+            "seal begins the season anew; else remove or rename that member: a season keeps what it opened with",
         )
 
     def _decoded(self, block: Block) -> tuple[Any, Any]:

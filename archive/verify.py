@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from archive.digest import StandingDigest
 from archive.facts import read_facts
-from archive.fetch import load_seal, place_faults, sealed_file
+from archive.faults import Fault, NotAsSealedError, told
+from archive.fetch import load_seal, parts_faults
 from archive.layout import Kind
 from archive.objects import Store
 from archive.parts import FORMAT, standings_schema
@@ -55,32 +56,28 @@ def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> V
     """
     started = time.monotonic()
     seal = load_seal(store, board, season, kind)
-    faults = place_faults(store, seal)
     content = _Standing(seal, seal.facts) if isinstance(seal.facts, StandingFacts) else _Grants(seal.facts)
-    whole = True
-    for part in seal.facts.parts:
-        path = f"{seal.place}/{part.name}"
-        try:
-            file = sealed_file(store, seal, part)
-        except ArchiveMismatchError as error:
-            whole = False
-            if f"{path} is missing" not in faults:
-                faults.append(str(error))
-            continue
+    read: list[str] = []
+
+    def look(path: str, file: Any) -> list[Fault]:
         found = _form_faults(file, content.schema)
-        if whole and not found:
-            # The first faults tell enough; what follows them may only follow from them.
+        # The first faults tell enough; what follows them may only follow from them.
+        if not found and path == f"{seal.place}/{seal.facts.parts[len(read)].name}":
             found = next((faulty for batch in file.iter_batches() if (faulty := content.add(batch))), [])
-        whole = whole and not found
-        faults += [f"{path}: {fault}" for fault in found]
-    if whole:
-        faults += content.end()
+            if not found:
+                read.append(path)
+        return [Fault(path, fault) for fault in found]
+
+    faults = parts_faults(store, seal.place, seal.facts.parts, look)
+    if len(read) == len(seal.facts.parts):
+        faults += content.end(seal.path)
     if not isinstance(seal.facts, StandingFacts):
         faults += _facts_faults(store, seal, seal.facts)
     if faults:
-        raise ArchiveMismatchError(
+        raise NotAsSealedError(
             f"{store.url}: the {seal.name} are not what was sealed",
-            detail="; ".join(faults),
+            faults=faults,
+            detail=told(faults),
             hint="restore these files from a backup; nothing that still exists elsewhere may be removed before",
         )
     size = sum(part.size for part in seal.facts.parts)
@@ -89,14 +86,14 @@ def verify(store: Store, board: str, season: str, kind: Kind = "standings") -> V
     return Verified(seal.facts.rows, len(seal.facts.parts), size, digest, keys, time.monotonic() - started)
 
 
-def _facts_faults(store: Store, seal: Seal, facts: GrantFacts | CorrectionFacts) -> list[str]:
+def _facts_faults(store: Store, seal: Seal, facts: GrantFacts | CorrectionFacts) -> list[Fault]:
     """Return which files of facts are missing or other than sealed."""
-    faults = []
+    faults: list[Fault] = []
     for file in facts.facts:
         try:
             read_facts(store, seal.board_name, seal.bounds.id, file)
-        except ArchiveMismatchError as error:
-            faults.append(str(error))
+        except NotAsSealedError as error:
+            faults += error.faults
     return faults
 
 
@@ -150,8 +147,8 @@ class _Standing:
         self._last = batch.slice(batch.num_rows - 1)
         return faults
 
-    def end(self) -> list[str]:
-        """Return what is wrong with the standing as a whole."""
+    def end(self, path: str) -> list[Fault]:
+        """Return what is wrong with the standing as a whole, whose seal lies at ``path``."""
         first, last = (self._scores[0], self._scores[-1]) if self._scores else (None, None)
         found = {
             "digest": (self._digest.hexdigest(), self._facts.digest),
@@ -163,8 +160,12 @@ class _Standing:
         if len(self._facts.keys) == 1:
             found["digest of the live key"] = (self._digest.hexdigest(), self._facts.keys[0].digest)
         spread = self._spread.faults() if self._spread and self._spread.as_laid_out else []
-        wrong = [f"{name} {here}, the seal says {sealed}" for name, (here, sealed) in found.items() if here != sealed]
-        return wrong + spread
+        wrong = [
+            Fault(path, f"{name} {here}, the seal says {sealed}", expected=sealed, found=here)
+            for name, (here, sealed) in found.items()
+            if here != sealed
+        ]
+        return wrong + [Fault(path, fault) for fault in spread]
 
     @property
     def keys(self) -> int:
@@ -217,12 +218,12 @@ class _Grants:
             self._sums[item] += exact_sum(amounts[which == number])
         return []
 
-    def end(self) -> list[str]:
-        """Return the items whose sums are not the seal's."""
+    def end(self, path: str) -> list[Fault]:
+        """Return the items whose sums are not the seal's, which lies at ``path``."""
         return [
-            f"sum of {item} {self._sums[item]}, the seal says {self._facts.sums.get(item, 0)}"
+            Fault(path, f"sum of {item} {here}, the seal says {sealed}", expected=sealed, found=here)
             for item in sorted(self._sums.keys() | self._facts.sums.keys())
-            if self._sums[item] != self._facts.sums.get(item, 0)
+            if (here := self._sums[item]) != (sealed := self._facts.sums.get(item, 0))
         ]
 
 

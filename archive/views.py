@@ -93,9 +93,10 @@ def definitions(catalog: Catalog, missing: dict[str, str], relation: Callable[[G
 
 
 def notes(catalog: Catalog, missing: dict[str, str]) -> list[str]:
-    """Return what the views leave out, a line each. Raises ArchiveMismatchError if a seal could not be read."""
-    catalog.check()
-    return [f"left out, sealed but not in place (being copied, or damaged): {what}" for what in missing.values()]
+    """Return what the views leave out, a line each."""
+    unreadable = (f"left out, this seal cannot be read: {fault}" for fault in catalog.faults)
+    absent = [f"left out, sealed but not in place (being copied, or damaged): {what}" for what in missing.values()]
+    return [*unreadable, *absent]
 
 
 def _view(name: str, query: str) -> str:

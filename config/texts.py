@@ -6,14 +6,13 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from leaderboard.encoding import SAVE_AS_UTF_8, is_utf_16
 from leaderboard.errors import ConfigError, InputError
 from leaderboard.files import check_file
 from leaderboard.wording import listed
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _NAMED = 5  # files of a folder
 _LOOK = "look at the path, and at who may read it"
-_SAVE = "save it as UTF-8: in Notepad or Excel, Save As offers it as the encoding"
 
 
 def read_text(path: Path, otherwise: str = _LOOK) -> str:
@@ -27,7 +26,7 @@ def read_text(path: Path, otherwise: str = _LOOK) -> str:
         reason, remedy = unreadable(path, error)
         raise InputError(f"{path} cannot be read: {reason}", hint=remedy or otherwise) from None
     if "\0" in text:  # UTF-16 without a mark
-        raise InputError(f"{path} cannot be read: it holds null bytes, as UTF-16 does", hint=_SAVE)
+        raise InputError(f"{path} cannot be read: it holds null bytes, as UTF-16 does", hint=SAVE_AS_UTF_8)
     return text
 
 
@@ -83,9 +82,9 @@ def unreadable(path: Path, error: OSError | ValueError) -> tuple[str, str]:
     A ValueError is of a path that cannot be one, or of bytes that are no UTF-8.
     """
     if isinstance(error, UnicodeDecodeError):
-        if error.object[:2] in _UTF_16:
-            return "it is UTF-16, not UTF-8", _SAVE
-        return f"byte {error.start + 1} is no UTF-8", _SAVE
+        if is_utf_16(error.object):
+            return "it is UTF-16, not UTF-8", SAVE_AS_UTF_8
+        return f"byte {error.start + 1} is no UTF-8", SAVE_AS_UTF_8
     if isinstance(error, IsADirectoryError):
         inside = sorted(one.name for one in path.glob("*.toml"))
         return "it is a folder", f"name a file in it: {listed(inside, _NAMED)}" if inside else "name a file"

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 # No emoji: ":one:" is a board's name in a key, or a player's.
 out = Console(highlight=False, soft_wrap=True, emoji=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]|(?<![^\x00-\x7f])[\u200c\u200d]"  # joiners are part of emoji and of some scripts
+)
 # In a file or a pipe each row of a table stays one line.
 _unfolded = Console(highlight=False, width=10_000, emoji=False)
 
@@ -67,6 +70,11 @@ def set_up() -> None:
     """Begin a command: structured log lines go to what stderr is now, and nothing is on stdout yet."""
     _logger.cache_clear()
     _document.asked = _document.begun = False
+
+
+def told_of(error: FinaleError) -> dict[str, str]:
+    """Return what a log line has of an error."""
+    return {"error": type(error).__name__, "message": error.message, "detail": error.detail, "hint": error.hint}
 
 
 def as_text(value: Any) -> str:
@@ -163,8 +171,19 @@ def _escaped(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return text with control characters, which could drive a terminal or break a line, written as ``\\x..``."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+    """Return text with what could drive a terminal, break a line or turn the writing round written as ``\\x..``.
+
+    Those are control, direction and invisible characters; above one byte they are written as ``\\u....``. A byte that
+    was no UTF-8, which Python has as a lone surrogate, is written as the byte it was.
+    """
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if 0xDC80 <= code <= 0xDCFF:
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def utc(instant: datetime | None) -> str:
@@ -228,9 +247,7 @@ class Watching:
     def failed(self, season: Season, step: Step, error: FinaleError) -> None:
         self.stop_bar()
         if self._logging:
-            log().error(
-                "step.failed", season=season.name, step=str(step), error=type(error).__name__, message=error.message
-            )
+            log().error("step.failed", season=season.name, step=str(step), **told_of(error))
 
     def stop_bar(self) -> None:
         """Take the live bar away."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -9,7 +10,8 @@ from typing import Any, Literal
 from leaderboard.season import Season
 from leaderboard.states import State, reached
 
-Action = Literal["clean", "absent", "keep", "done", "returned"]
+Action = Literal["clean", "absent", "foreign", "keep", "done", "returned"]
+NOT_OURS = "somebody wrote it there after the seal; nothing of it is touched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Facts:
     season: Season
     now: datetime
     live: bool | None = None  #: whether the live key exists; None: nobody has looked
+    foreign: str = ""  #: what :func:`foreign` says of the live keys
     cleaned_at: datetime | None = None  #: of a cleaned season; None: not known
     configured: bool = True  #: whether the board still is
 
@@ -28,8 +31,9 @@ class Retention:
     """The verdict. ``at`` is when it turns or turned: the end of the retention, or when the season was cleaned.
 
     ``clean``: due, the key goes once it is proved equal. ``absent``: due, but there is nothing to remove, which is
-    recorded. ``keep``: not yet, or not without a person. ``done``: cleaned before. ``returned``: cleaned, but the live
-    key exists again, which nobody touches unasked.
+    recorded. ``foreign``: due, but something else than a board stands there, which holds the season. ``keep``: not yet,
+    or not without a person. ``done``: cleaned before. ``returned``: cleaned, but the live key exists again, which
+    nobody touches unasked.
     """
 
     action: Action
@@ -39,7 +43,7 @@ class Retention:
     @property
     def acts(self) -> bool:
         """Whether the season is cleaned now."""
-        return self.action in ("clean", "absent")
+        return self.action in ("clean", "absent", "foreign")
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -51,6 +55,18 @@ def decide(facts: Facts) -> Retention:
     if facts.season.state in (State.CLEANED, State.CANCELLED):
         return _ended(facts)
     return _kept(facts) or _due(facts)
+
+
+def foreign(kinds: Mapping[str, str]) -> str:
+    """Return what is wrong with the first key that is there and no sorted set; nothing if all are right."""
+    wrong = next((key for key, kind in kinds.items() if kind not in ("zset", "none")), None)
+    return "" if wrong is None else f"the live key {wrong} is a {kinds[wrong]}, not a sorted set"
+
+
+def away(wrong: str) -> str:
+    """Return the remedy for what :func:`foreign` told."""
+    key = wrong.removeprefix("the live key ").partition(" is a ")[0]
+    return f"move it away, as with RENAMENX {key} {key}:moved, and clean again"
 
 
 def _ended(facts: Facts) -> Retention:
@@ -83,6 +99,8 @@ def _due(facts: Facts) -> Retention:
     due = f"due since {_text(facts.season.keep_until)}"
     if facts.live is False:
         return Retention("absent", f"{due}; there is no live key, which is recorded", facts.season.keep_until)
+    if facts.foreign:
+        return Retention("foreign", f"{due}, but {facts.foreign}: {away(facts.foreign)}", facts.season.keep_until)
     return Retention("clean", due, facts.season.keep_until)
 
 

@@ -28,18 +28,19 @@ class Standing(NamedTuple):
         row: dict[str, Any] = {"position": self.position, "rank": self.rank, "player_id": self.name(binary=binary)}
         row["points"] = self.points
         row["reached_at"] = None if self.reached_at is None else self.reached_at.isoformat().replace("+00:00", "Z")
-        if not binary and not _is_text(self.player_id):
+        if not binary and not self.is_text:
             row["player_id_hex"] = self.player_id.hex()
         return row
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the id is UTF-8."""
+        try:
+            self.player_id.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
 
     def name(self, *, binary: bool = False) -> str:
         """Return the id as a person is shown it; it can always be encoded as UTF-8."""
         return self.player_id.hex() if binary else self.player_id.decode(errors="backslashreplace")
-
-
-def _is_text(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leaderboard.codec import LIMIT
+from leaderboard.encoding import SAVE_AS_UTF_8, wrong_encoding
 from leaderboard.errors import InputError
 from leaderboard.files import check_file
 
@@ -24,6 +25,7 @@ _COLUMNS = f"the columns are {', '.join(REQUIRED)}; further ones become attribut
 OWN_COLUMNS = ("finale_received", "finale_state", "finale_reason")
 EARLIEST = 1800  #: no game is older; what claims to be has a time that nobody set
 ID_BYTES = 1_024  #: longer ids do not fit the ledger's index
+_HEAD = 4_096  #: bytes, in which the header should end
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
@@ -78,6 +80,8 @@ def read_file(path: Path, rows: int) -> Iterator[Chunk]:
     Raises InputError for a file that cannot be read, is neither CSV nor Parquet, or lacks a column.
     """
     try:
+        if path.is_dir():  # so is what stands for no name at all
+            raise InputError(f"{path} is a folder, no file", hint="name a .csv or .parquet file")
         if path.suffix.lower() in (".parquet", ".pq"):
             yield from _chunks(_parquet_rows(path), rows)
         elif path.suffix.lower() == ".csv":
@@ -108,6 +112,11 @@ def _chunks(given: Iterator[tuple[int, _Row]], rows: int) -> Iterator[Chunk]:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, _Row]]:
+    with path.open("rb") as start:
+        head = start.read(_HEAD)
+    # Further in, a null byte is the fault of its row.
+    if wrong := wrong_encoding(head.partition(b"\n")[0]):
+        raise InputError(f"{path} is no UTF-8 text", detail=wrong, hint=SAVE_AS_UTF_8)
     # Bytes that are no UTF-8 survive as surrogates, so that the fault can be told with its line.
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         reader = csv.reader(file, strict=True)

@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from leaderboard.board import Board
 from leaderboard.errors import FinaleError, UnavailableError
 from leaderboard.season import Season
-from ledger import barrier, counting, first_seen, single, source_seasons
+from ledger import barrier, counting, first_seen, overflow, single, source_seasons
 from ledger.database import Database
 from ledger.result_files import Chunk, as_text, attributes_json
 from ledger.sql import query
@@ -158,7 +158,7 @@ class _Recording:
         return True
 
     def _count(self) -> None:
-        """Insert and count; where a total would leave what the board's scores can say, refuse that player's lines."""
+        """Insert and count; where a total would leave what the board's scores can say, refuse the lines that do it."""
         while refused := self._try_to_count():
             self.database.rows("results.refuse_lines", {"lines": list(refused), "reasons": list(refused.values())})
 
@@ -209,7 +209,14 @@ class _Recording:
                 "numbers": list(range(len(beyond))),
             },
         )
-        return {row["line"]: _too_many(beyond[row["number"]]) for row in lines}
+        of_player: dict[int, list[DictRow]] = {}
+        for row in lines:
+            of_player.setdefault(row["number"], []).append(row)
+        return {
+            line: reason
+            for number, rows in of_player.items()
+            for line, reason in overflow.refused(beyond[number], rows).items()
+        }
 
     def _set_aside(self) -> None:
         """Keep what was not taken, with unreadable rows, in one order: no two imports wait for each other."""
@@ -251,13 +258,6 @@ def _gap(season: Season, until: datetime) -> dict[str, object]:
         "ends_at": until.isoformat(),
         "wanted": as_text(season.board.where),
     }
-
-
-def _too_many(beyond: DictRow) -> str:
-    return (
-        f"the player's total would be {beyond['points']:,} points; board {beyond['board']} can hold "
-        f"{beyond['least']:,} to {beyond['most']:,}"
-    )
 
 
 def _storable(text: str) -> str:

@@ -96,4 +96,7 @@ def _cut(season: Season, cuts: Sequence[float]) -> Board:
         return Board.model_validate({**board.definition(), "shards": shards})
     except ValidationError as error:
         faults = "; ".join(describe(error, Board))
-        raise InputError(f"the cuts {', '.join(map(str, cuts))} cannot be: {faults}") from None
+        raise InputError(
+            f"the cuts {', '.join(map(str, cuts))} cannot be: {faults}",
+            hint=f"write each once, the lowest first: --cuts {','.join(f'{cut:g}' for cut in sorted(set(cuts)))}",
+        ) from None

@@ -96,6 +96,6 @@ def _rows(rows: Iterable[dict[str, Any]]) -> list[Standing]:
 
 def _unknown(season: Season, player_id: bytes) -> UnknownNameError:
     return UnknownNameError(
-        f"{season.name} has no player {player_id.decode(errors='backslashreplace')!r}",
+        f"{season.name} has no player '{player_id.decode(errors='backslashreplace')}'",
         hint="ids are compared byte for byte",
     )

@@ -15,7 +15,7 @@ from jobs.wiring import Outside
 from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached
-from leaderboard.wording import listed
+from leaderboard.wording import counted, listed
 from ledger import journal, leases, pending, seasons, why
 from ledger.leases import Lease
 from ledger.recount import Recount, mend, recount
@@ -45,10 +45,10 @@ class Asked:
     @property
     def words(self) -> str:
         """What differs, in a line."""
-        told = [f"Redis and the ledger differ in {self.drift:,} players"] if self.drift else []
+        told = [f"Redis and the ledger differ in {counted(self.drift, 'player')}"] if self.drift else []
         if self.recounted and self.recounted.broken:
             named = listed(self.recounted.examples, 5, self.recounted.broken, between="; ")
-            told.append(f"{self.recounted.broken:,} totals of the ledger are not what its results make: {named}")
+            told.append(f"{counted(self.recounted.broken, 'total')} of the ledger not as its results make: {named}")
         return "; ".join(told)
 
     def to_json(self) -> dict[str, Any]:
@@ -72,9 +72,9 @@ class Repaired:
     @property
     def words(self) -> str:
         name = f"{self.season.board.name} {self.season.id}"
-        mended = f"{self.mended:,} totals are now what their results make; " if self.mended else ""
+        mended = f"{counted(self.mended, 'total is', 'totals are')} now what the results make; " if self.mended else ""
         follows = f"; then: finale season release {name}" if self.season.hold else ""
-        return f"{mended}{self.players:,} players now have in Redis what the ledger has{follows}"
+        return f"{mended}{counted(self.players, 'player has', 'players have')} in Redis what the ledger has{follows}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -155,7 +155,7 @@ def _remedy(outside: Outside, season: Season, recounted: Recount | None) -> str:
     name = f"{season.board.name} {season.id}"
     if reached(season.state, State.SEALED) and (by := _accepted(outside, season)):
         return (
-            f"drift of {by['players']:,} players was accepted for the seal by {by['by']} at {by['at']}: "
+            f"drift of {counted(by['players'], 'player')} was accepted for the seal by {by['by']} at {by['at']}: "
             f"{by['because']}; the live key must stay as it was sealed"
         )
     if season.board.ledger != "own" or season.adopted:

@@ -16,6 +16,7 @@ import typer
 
 from jobs import output
 from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, settings
+from jobs.commands.common import player_id as as_bytes
 from leaderboard.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def sql(
     if query is None or printed:
         statements = definitions(catalog, missing, read_parquet(store))
         typer.echo("\n".join([*statements, query] if query else statements))
+        catalog.check()
         return
     with run(store, catalog, missing, query) as result:
         if as_csv:
@@ -88,6 +90,7 @@ def sql(
             _write_json(result.columns, result.rows())
         else:
             _show(result.columns, result.rows())
+    catalog.check()  # after what can be read: the rest of the archive is as good as it was
 
 
 def export(
@@ -125,7 +128,9 @@ def player(
 
     store = archive_store()
     catalog = read_catalog(store, board)
-    catalog.check()
+    standings = [one.seal.board for one in catalog.seals if one.seal.kind == "standings"]
+    if standings and all(definition.get("member") == "binary" for definition in standings):
+        as_bytes(player_id, "PLAYER", binary=True)
     found = history(store, catalog.seals, player_id)
     if as_json:
         output.print_json([_past(one) for one in found])
@@ -146,9 +151,10 @@ def player(
             ],
             numbers=("position", "rank", "of", "points"),
         )
+    catalog.check()
     if not found:
         raise UnknownNameError(
-            f"no sealed season has a player {player_id!r}",
+            f"no sealed season has a player '{player_id}'",
             hint="ids are compared byte for byte; finale archive list shows what is sealed",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from archive.abandoned import Verdict
     from archive.catalog import Catalog, Sealed
     from archive.objects import Store
+    from archive.results import ResultsSeal
     from archive.seal import Seal
 
 archive = typer.Typer(
@@ -32,13 +34,17 @@ def list_seals(
 ) -> None:
     """List every seal: board, season, kind, rows, size, when it was sealed, its number in the board's chain.
 
+    Results that were pruned have seals beside the chain, without a number. Parts that are not in place are noted.
+
     Example: finale archive list goals
     """
-    from archive.catalog import read_catalog
+    from archive import results as archived
+    from archive.catalog import Catalog, read_catalog, unpublished
 
     store = archive_store()
     catalog = read_catalog(store, board)
-    rows = [one.to_json() for one in catalog.seals]
+    results, faults = archived.every(store, board)
+    rows = [one.to_json() for one in catalog.seals] + [one.to_json() for one in results]
     if as_json:
         output.print_json(rows)
     elif rows:
@@ -60,7 +66,9 @@ def list_seals(
         )
     else:
         output.out.print(f"nothing is sealed in {store.url}", markup=False)
-    catalog.check()
+    for what in (*unpublished(store, catalog.seals).values(), *archived.incomplete(store, results)):
+        output.err.print(f"note: sealed but not in place (being copied, or damaged): {what}", markup=False)
+    Catalog(catalog.seals, (*catalog.faults, *faults)).check()
 
 
 @archive.command("show")
@@ -137,33 +145,36 @@ def verify(
     everything: Annotated[bool, typer.Option("--all", help="Every season of the board, or of all boards.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read every part of a sealed season again, its grants too, and compare everything with the seals.
+    """Read every part of a sealed season again, its grants and pruned results too, and compare all with the seals.
 
     With --all, every season, the chain of each board's seals, and parts that no seal has as well. Goes on after a
-    fault, and then ends with exit code 30.
+    fault, and then ends with exit code 30; with --json, "faults" has each: file, what, expected, found.
 
     Example: finale archive verify goals s2026
     """
+    from archive import results as archived
     from archive.catalog import unsealed
     from archive.chain import chain_faults
+    from archive.faults import split
+    from archive.faults import told as in_words
     from leaderboard.errors import ArchiveMismatchError
 
     if everything == (season_id is not None):
         raise InputError("verify takes a board and a season, or --all", hint="finale archive verify goals s2026")
     store = archive_store()
     catalog = _asked(store, board, season_id)
-    rows, faults = [], list(catalog.faults)
-    for one in catalog.seals:
-        output.heard("archive.verify", path=one.seal.path)
-        try:
-            rows.append(_verified(store, one))
-        except ArchiveMismatchError as error:
-            faults.append(str(error))
+    results, unreadable = archived.every(store, board, season_id)
+    rows = [*(_verified(store, one) for one in catalog.seals), *(_verified(store, one) for one in results)]
+    loose = [*catalog.faults, *unreadable]
+    seals = len(rows) + len(loose)
     if everything:
-        faults += [*chain_faults(catalog.seals), *unsealed(store, board)]
+        loose += [split(told) for told in chain_faults(catalog.seals)]
+        loose += [*unsealed(store, board), *archived.unsealed(store, board)]
+    faults = [fault for row in rows for fault in row["faults"]] + loose
     if as_json:
-        output.print_json(rows)
-    elif rows:
+        shown = [{**row, "faults": [fault.to_json() for fault in row["faults"]]} for row in rows]
+        output.print_json(shown + [{**_NO_SEAL, "seal": one.file, "faults": [one.to_json()]} for one in loose])
+    elif any(not row["faults"] for row in rows):
         output.print_table(
             ("sealed", "rows", "parts", "bytes", "seconds", "seal"),
             [
@@ -176,13 +187,14 @@ def verify(
                     one["seal"],
                 )
                 for one in rows
+                if not one["faults"]
             ],
             numbers=("rows", "parts", "bytes", "seconds"),
         )
     if faults:
         raise ArchiveMismatchError(
-            f"{counted(len(faults), 'fault')} in {counted(len(catalog.seals) + len(catalog.faults), 'seal')}",
-            detail="\n  ".join(faults),
+            f"{counted(len(faults), 'fault')} in {counted(seals, 'seal')}",
+            detail=in_words(faults, "\n"),
             hint="restore these files from a backup; nothing that still exists elsewhere may be removed before; "
             "files without a seal are no season: move them away",
         )
@@ -207,22 +219,33 @@ def _asked(store: Store, board: str | None, season_id: str | None) -> Catalog:
     return read_catalog(store, board)
 
 
-def _verified(store: Store, one: Sealed) -> dict[str, Any]:
-    from archive.verify import verify as verified
+#: What a row of ``verify`` says of a file that is no seal.
+_NO_SEAL = dict.fromkeys(("board", "season", "kind", "rows", "parts", "bytes", "digest", "keys", "seconds"))
 
-    found = verified(store, one.seal.board_name, one.seal.bounds.id, one.seal.kind)
-    return {
-        "board": one.seal.board_name,
-        "season": one.seal.bounds.id,
-        "kind": one.seal.kind,
-        "rows": found.rows,
-        "parts": found.parts,
-        "bytes": found.size,
-        "digest": found.digest,
-        "keys": found.keys,
-        "seal": one.seal.path,
-        "seconds": round(found.seconds, 3),
-    }
+
+def _verified(store: Store, one: Sealed | ResultsSeal) -> dict[str, Any]:
+    """Return what ``verify`` tells of a seal; ``faults`` is empty if everything is as sealed."""
+    from archive import results as archived
+    from archive.faults import NotAsSealedError, split
+    from archive.verify import verify as verified
+    from leaderboard.errors import ArchiveMismatchError
+
+    told = one.to_json()
+    row = {name: told[name] for name in ("board", "season", "kind", "rows", "parts", "bytes")}
+    row |= {"digest": None, "keys": None, "seal": told["path"], "seconds": None, "faults": []}
+    output.heard("archive.verify", path=told["path"])
+    started = time.monotonic()
+    try:
+        if isinstance(one, archived.ResultsSeal):
+            archived.verify(store, one)
+        else:
+            found = verified(store, one.seal.board_name, one.seal.bounds.id, one.seal.kind)
+            row |= {"digest": found.digest, "keys": found.keys}
+    except NotAsSealedError as error:
+        row["faults"] = list(error.faults)
+    except ArchiveMismatchError as error:
+        row["faults"] = [split(f"{told['path']} {error}")]
+    return row | {"seconds": round(time.monotonic() - started, 3)}
 
 
 @archive.command("sweep")

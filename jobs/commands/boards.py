@@ -52,8 +52,9 @@ def standings(
         raise InputError("--around needs a player", hint="add --player P")
     with wired() as outside:
         if player is None and board in outside.settings.segments:
-            rows, binary = _top_of_all(outside, board, season_id, top or 10)
+            rows, binary, lost = _top_of_all(outside, board, season_id, top or 10)
             _print(rows, binary, as_json)
+            _note_lost(lost)
             return
         found = season_to_read(outside, board, season_id)
         binary = _binary(found)
@@ -61,7 +62,9 @@ def standings(
             rows = read.top(outside, found, top or 10)
         else:
             rows = read.around(outside, found, player_id(player, "--player", binary=binary), around)
+        lost = [found] if not rows and read.is_lost(outside, found) else []
     _print(rows, binary, as_json)
+    _note_lost(lost)
 
 
 def top(
@@ -87,6 +90,11 @@ def top(
     if as_json and told and not rows:
         # The rows name the season, where there are any.
         output.err.print(f"note: {told.title} has no players", markup=False)
+    _note_lost(lost)
+
+
+def _note_lost(lost: Sequence[Season]) -> None:
+    """Tell of live keys that are not there though the ledger has players: an empty table alone would say nobody."""
     for season in lost:
         output.err.print(
             f"note: {season.name} has players in the ledger, but there is no live key {season.standing_key}; "
@@ -203,13 +211,17 @@ def _print(rows: Sequence[Standing], binary: bool, as_json: bool, told: _Told | 
     )
 
 
-def _top_of_all(outside: Outside, board: str, season_id: str | None, k: int) -> tuple[list[Standing], bool]:
-    """Return the first ``k`` rows of a board's segments together, and whether their ids are binary."""
+def _top_of_all(
+    outside: Outside, board: str, season_id: str | None, k: int
+) -> tuple[list[Standing], bool, list[Season]]:
+    """Return the first ``k`` rows of a board's segments together, whether ids are binary, and whose keys are lost."""
     from jobs.boards import standings as read
     from jobs.boards.playing import season_to_read
 
     found = [season_to_read(outside, name, season_id) for name in outside.settings.segments[board]]
-    return read.top_of_all(outside, found, k), _binary(found[0])
+    rows = read.top_of_all(outside, found, k)
+    lost = [] if rows else [season for season in found if read.is_lost(outside, season)]
+    return rows, _binary(found[0]), lost
 
 
 def _binary(season: Season) -> bool:

@@ -30,7 +30,19 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 #: The exit code of whoever did not go on, by Ctrl-C or by an answer.
 NOT_CONFIRMED = 130
-Because = Annotated[str, typer.Option("--because", metavar="TEXT", help="Why; stands in the journal.")]
+
+
+def _reason(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
+    """Return a reason that says something; raise InputError for an empty one, if one was given at all."""
+    source = ctx.get_parameter_source(param.name or "")
+    if source is not None and source.name == "COMMANDLINE" and not value.strip():
+        raise InputError("--because is empty", hint='say why, as it is to stand in the journal: --because "…"')
+    return value
+
+
+Because = Annotated[
+    str, typer.Option("--because", metavar="TEXT", help="Why; stands in the journal.", callback=_reason)
+]
 
 
 def settings(*, optional: bool = False, servers_only: bool = False) -> Settings:

@@ -64,8 +64,6 @@ def correct(
     from ledger import corrections
 
     who = who_acts(operator, lever=not dry_run)
-    if not because.strip():
-        raise InputError("a correction needs its reason", hint='add --because "…"; it stands in the seal')
     if not (exclude or table or voided):
         raise InputError("say what is to be put right", hint="give --exclude, --table or --voided")
     with wired() as outside:
@@ -103,7 +101,7 @@ def correct(
                 f"so only the change may arrive; send them with: finale rewards retry {board} {season_id} --as NAME"
             )
         if told["waiting"]:
-            output.out.print(f"{told['waiting']:,} grants wait to be delivered; finale tick sends them")
+            output.out.print(f"{counted(told['waiting'], 'grant')} to be delivered; finale tick sends them")
 
 
 def _request(
@@ -147,7 +145,7 @@ def _show(planned: Preview, told: dict[str, Any]) -> None:
         output.out.print("nothing differs from what was granted, so there is nothing to correct")
         return
     change = planned.change
-    output.out.print(f"correction {planned.number}: {change.rows:,} rows for {change.players:,} players")
+    output.out.print(f"correction {planned.number}: {change.rows:,} rows for {counted(change.players, 'player')}")
     output.print_table(
         ("item", "given", "taken back", "in all"),
         [

@@ -22,6 +22,7 @@ from jobs.commands.common import (
     wired,
 )
 from leaderboard.errors import ConfigError, InputError
+from leaderboard.wording import counted
 
 _SHOWN = 5  # players of a rule that a table names
 TableFile = Annotated[
@@ -112,12 +113,14 @@ def approve(
     with wired() as outside:
         found = find(outside, board, season_id)
         report = previews.find_report(outside, found, digest)
-        confirm(f"pay {report['grants']:,} grants of {found.name}, hash {report['hash'][:12]}?", yes)
+        confirm(f"pay {counted(report['grants'], 'grant')} of {found.name}, hash {report['hash'][:12]}?", yes)
         rewarding.approve(outside, found, report, who=who, because=because)
     if as_json:
         output.print_json({"board": board, "season": season_id, "hash": report["hash"], "grants": report["grants"]})
     else:
-        output.out.print(f"approved: {report['grants']:,} grants of {board}/{season_id}, hash {report['hash']}")
+        output.out.print(
+            f"approved: {counted(report['grants'], 'grant')} of {board}/{season_id}, hash {report['hash']}"
+        )
 
 
 def _print(told: dict[str, Any]) -> None:
@@ -125,8 +128,8 @@ def _print(told: dict[str, Any]) -> None:
         output.out.print(told["caveat"], markup=False, style="bold")
     removed = f", {told['removed']:,} excluded or not eligible" if told["removed"] else ""
     output.out.print(
-        f"{told['board']}/{told['season']}: {told['players']:,} players{removed}; {told['grants']:,} grants to "
-        f"{told['paid_players']:,}, by {told['table']}\n",
+        f"{told['board']}/{told['season']}: {counted(told['players'], 'player')}{removed}; "
+        f"{counted(told['grants'], 'grant')} to {told['paid_players']:,}, by {told['table']}\n",
         markup=False,
     )
     output.print_table(

@@ -9,6 +9,7 @@ import typer
 from jobs import output
 from jobs.commands.common import As, AsJson, Because, BoardName, DryRun, SeasonName, Yes, confirm, who_acts, wired
 from leaderboard.errors import InputError
+from leaderboard.wording import counted
 
 
 def rebuild(
@@ -40,12 +41,12 @@ def rebuild(
                 output.print_json(planned.to_json())
             else:
                 output.out.print(
-                    f"{planned.season}: {planned.players:,} players of the ledger would replace {planned.rows:,} rows "
-                    f"of {', '.join(planned.keys)}; {planned.waiting:,} totals wait to be written",
+                    f"{planned.season}: {counted(planned.players, 'player')} of the ledger would replace "
+                    f"{planned.rows:,} rows of {', '.join(planned.keys)}; {planned.waiting:,} still to write",
                     markup=False,
                 )
             return
-        confirm(f"replace {planned.rows:,} rows by the ledger's {planned.players:,} players?", yes)
+        confirm(f"replace {planned.rows:,} rows by the ledger's {counted(planned.players, 'player')}?", yes)
         done = rebuilt(
             outside,
             found,
@@ -57,8 +58,8 @@ def rebuild(
         output.print_json(done.to_json())
     else:
         output.out.print(
-            f"{done.season}: {done.players:,} players in place of {done.before:,} rows, {done.followed:,} totals "
-            f"followed, in {done.seconds:.1f} seconds",
+            f"{done.season}: {counted(done.players, 'player')} in place of {done.before:,} rows, "
+            f"{counted(done.followed, 'total')} followed, in {done.seconds:.1f} seconds",
             markup=False,
         )
 
@@ -85,7 +86,7 @@ def rebalance(
         found = find(outside, board, season_id)
         told = rebalancing.plan(outside, found, points)
         if not dry_run:
-            confirm(f"move {told.moved:,} of {sum(told.players):,} players of {found.name}?", yes)
+            confirm(f"move {told.moved:,} of {counted(sum(told.players), 'player')} of {found.name}?", yes)
             told = rebalancing.rebalance(outside, found, points, who=who, because=because)
     if as_json:
         output.print_json(told.to_json())
@@ -96,7 +97,7 @@ def rebalance(
         [(edge, f"{players:,}") for edge, players in zip(edges, told.players, strict=True)],
         numbers=("from points", "players"),
     )
-    output.out.print(f"{told.moved:,} players {'would move' if dry_run else 'moved'}")
+    output.out.print(f"{counted(told.moved, 'player')} {'would move' if dry_run else 'moved'}")
 
 
 def _points(text: str) -> list[int]:

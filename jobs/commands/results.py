@@ -112,4 +112,4 @@ def apply(
     if as_json:
         output.print_json({"applied": done.players, "lost_buckets": done.lost_buckets})
     else:
-        output.out.print(f"{done.players:,} totals written to {found.standing_key}", markup=False)
+        output.out.print(f"{counted(done.players, 'total')} written to {found.standing_key}", markup=False)

@@ -8,6 +8,7 @@ import typer
 
 from jobs import output
 from jobs.commands.common import As, AsJson, Because, DryRun, Yes, confirm, player_id, who_acts, wired
+from leaderboard.wording import counted
 
 if TYPE_CHECKING:
     from jobs.results.voiding import Outcome
@@ -70,7 +71,7 @@ def _print(outcome: Outcome, *, done: bool) -> None:
             markup=False,
         )
         return
-    output.out.print(f"{voided.results:,} results {'voided' if done else 'would be voided'}")
+    output.out.print(f"{counted(voided.results, 'result')} {'voided' if done else 'would be voided'}")
     if voided.seasons:
         output.print_table(
             ("board", "season", "players", "effect"),

@@ -8,7 +8,7 @@ import typer
 
 from jobs import output
 from jobs.commands.common import AsJson, BoardName, SeasonName, player_id, wired
-from leaderboard.wording import more
+from leaderboard.wording import counted, more
 
 Player = Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id, byte for byte; hex on binary boards.")]
 _DELIVERY = {
@@ -57,7 +57,7 @@ def _place(told: dict[str, Any]) -> list[str]:
     standing = told["standing"]
     if standing is None:
         absent = told["not_on_board"]
-        lines = [f"Not on the board of {told['players']:,} players: {absent['reason']}."]
+        lines = [f"Not on the board of {counted(told['players'], 'player')}: {absent['reason']}."]
         lines += [f"  in {one['board']}/{one['season']}: {one['points']:,} points" for one in absent["other_boards"]]
         return lines
     reached = f", reached {standing['reached_at']}" if standing["reached_at"] else ""
@@ -88,7 +88,8 @@ def _rules(told: dict[str, Any]) -> list[str]:
             if moved["removed"] == "close_up"
             else "their places stay empty"
         )
-        lines.append(f"{moved['left_out_above']:,} players above are excluded or not eligible: {up}.")
+        above = counted(moved["left_out_above"], "player above is", "players above are")
+        lines.append(f"{above} excluded or not eligible: {up}.")
     if told["rules"]:
         lines += ["", "Rules:"]
     for one in told["rules"]:

@@ -76,12 +76,12 @@ def audit(store: Store, board: str, season: str, tip: str | None = None) -> Audi
     if not catalog.seals:
         raise ArchiveMismatchError(
             f"no seal of board {board!r} can be read",
-            detail="; ".join(catalog.faults),
+            detail="; ".join(map(str, catalog.faults)),
             hint=f"check URL and board, {store.url} and {board}; restore seals from a backup",
         )
     last = max(catalog.seals, key=lambda one: one.seal.chain.number)
     found = Audit(board, season, last)
-    faults = (*catalog.faults, *chain_faults(catalog.seals))
+    faults = (*map(str, catalog.faults), *chain_faults(catalog.seals))
     found.checks.append(Check("chain", f"{len(catalog.seals):,} seals, each naming the one before", faults))
     if tip is not None:
         found.checks.append(_tip(catalog.seals, tip, last))

@@ -11,6 +11,11 @@ from leaderboard.season import Season
 from ledger import seals
 
 
+def check_there(outside: Outside, season: Season) -> None:
+    """Raise ArchiveMismatchError unless the seal of the standings, on which all later steps rest, is in the store."""
+    committed(outside, season, "standings")
+
+
 def committed(outside: Outside, season: Season, kind: Kind) -> Seal:
     """Return a season's seal in the store; raise ArchiveMismatchError unless it is the ledger's to the byte."""
     row = seals.find(outside.database, season.key, kind)

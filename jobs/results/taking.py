@@ -14,6 +14,7 @@ from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError
 from leaderboard.season import Season
+from leaderboard.wording import counted
 from ledger import pending, seasons
 from ledger.result_files import Chunk, read_file
 from ledger.results import Recorded, record
@@ -54,7 +55,11 @@ def source_named(outside: Outside, source: str | None, board: str | None) -> tup
 
     Raises InputError unless exactly one is given, UnknownNameError for a source that no board counts.
     """
-    if (source is None) == (board is None):
+    if source is not None and board is not None:
+        raise InputError(
+            "--source and --board both say where the results come from", hint="one of them is enough; leave one out"
+        )
+    if source is None and board is None:
         raise InputError("say where the results come from", hint="give either --source SOURCE or --board BOARD")
     name = source if source is not None else outside.settings.board(board or "").source
     boards = [one for one in outside.boards.values() if one.source == name and one.ledger == "own"]
@@ -162,7 +167,7 @@ def apply_all(outside: Outside, season: Season, *, every_total: bool) -> Applied
     done = apply_pending(outside, season, identity.holder(), force=True)
     if left := pending.count(outside.database, season.key):
         raise UnavailableError(
-            f"{done.players:,} totals were written to {season.standing_key}, {left:,} wait",
+            f"{counted(done.players, 'total')} written to {season.standing_key}, {left:,} wait",
             detail="another applier has taken them over, or new results came meanwhile",
             hint="run the command again",
         )

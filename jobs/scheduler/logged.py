@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobs.output import as_text, log
+from jobs.output import as_text, log, told_of
 from jobs.scheduler.tick import Ticked
 from jobs.seasons.verdicts import Wait
 from jobs.wiring import Outside
@@ -39,7 +39,7 @@ class Logged:
         self._log.info("step.waits", season=season.name, step=str(step), until=until, why=wait.why)
 
     def failed(self, season: Season, step: Step, error: FinaleError) -> None:
-        self._log.error("step.failed", season=season.name, step=str(step), **_told(error))
+        self._log.error("step.failed", season=season.name, step=str(step), **told_of(error))
 
     def ticked(self, found: list[Ticked]) -> None:
         """Log what the steps have not told themselves."""
@@ -55,7 +55,7 @@ class Logged:
             if one.steps:
                 self._last.pop(one.name, None)
             if one.error:
-                self._log.error("tick.failed", name=one.name, **_told(one.error))
+                self._log.error("tick.failed", name=one.name, **told_of(one.error))
 
     def _is_news(self, name: str, told: str) -> bool:
         """Return whether this was not the last thing told of a season: each round finds it as the one before did."""
@@ -63,7 +63,7 @@ class Logged:
         return before != told
 
     def round_failed(self, error: FinaleError) -> None:
-        self._log.error("round.failed", **_told(error))
+        self._log.error("round.failed", **told_of(error))
 
     def server(self, name: str, error: FinaleError | None) -> None:
         """Log when a server no longer answers, and when it does again."""
@@ -89,7 +89,3 @@ class Logged:
 
     def handed_over(self, seasons: int) -> None:
         self._log.warning("run.handed_over", seasons=seasons)
-
-
-def _told(error: FinaleError) -> dict[str, str]:
-    return {"error": type(error).__name__, "message": error.message, "detail": error.detail, "hint": error.hint}

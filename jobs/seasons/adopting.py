@@ -191,8 +191,17 @@ def _check(outside: Outside, asked: Asked) -> None:
 def _check_name(outside: Outside, asked: Asked) -> None:
     """Raise InputError for a name that no helper key can stand beside, or that says it is another season's."""
     key = asked.key
-    if not key.isprintable() or strays.helper(key) is not None:
-        raise InputError(f"{key!r} cannot be adopted", detail="it is a helper key, or not printable text")
+    if not key:
+        raise InputError("no key is named", hint="finale archive adopt KEY --board BOARD --season SEASON")
+    if not key.isprintable():
+        raise InputError(
+            f"{key!r} cannot be adopted: its name is not printable text", hint="COPY it to a plain name, and adopt that"
+        )
+    if strays.helper(key) is not None:
+        raise InputError(
+            f"{key!r} cannot be adopted: by its name it is a helper key, which Finale keeps beside a live key",
+            hint="adopt the live key itself; or, if it is a board all the same, COPY it to another name and adopt that",
+        )
     try:
         keys.helper_key(key, "fence")
     except ConfigError as error:
@@ -233,7 +242,19 @@ def _check_rows(outside: Outside, asked: Asked) -> list[Standing]:
         raise UnknownNameError(f"there is no key {asked.key!r} in Redis", hint="check the name, and the database")
     if kind != "zset":
         raise InputError(f"the key {asked.key!r} is a {kind}, not a sorted set", hint="only a sorted set is a board")
-    rows = LiveBoard(outside.redis, asked.board, asked.bounds, asked.key).top(LOOKED_AT)
+    try:
+        rows = LiveBoard(outside.redis, asked.board, asked.bounds, asked.key).top(LOOKED_AT)
+    except InputError as error:
+        raise InputError(
+            f"{asked.key} does not read as board {asked.board.name} writes it: {error.message}",
+            detail=error.detail,
+            hint=_remedy(asked, error.message),
+        ) from None
+    if asked.board.member == "text" and (odd := next((row for row in rows if not row.is_text), None)) is not None:
+        raise InputError(
+            f"{asked.key} has the member '{odd.name()}' at position {odd.position:,}, which is not UTF-8",
+            hint='a board with such ids needs member = "binary"; until it is sealed, adopting again begins anew',
+        )
     if (odd := next((row for row in rows if not _in_time(row, asked)), None)) is not None:
         raise InputError(
             f"{asked.key} does not read as board {asked.board.name} writes it: {odd.name()!r} with score {odd.score!r} "
@@ -242,6 +263,15 @@ def _check_rows(outside: Outside, asked: Asked) -> list[Standing]:
             hint='plain points need a board with ties = "shared"; else check its multiplier and unit, and the bounds',
         )
     return rows
+
+
+def _remedy(asked: Asked, fault: str) -> str:
+    """Return what can be done about a score that the board cannot have written."""
+    if "finite" in fault:
+        return f"a board has no inf: ZRANGE {asked.key} -inf (-1e308 BYSCORE and (1e308 inf BYSCORE show these members"
+    if asked.board.points == "integer" and "whole number" in fault:
+        return 'scores with fractions need a board with points = "fraction" and ties = "shared" (docs/adopt.md)'
+    return 'plain points need a board with ties = "shared"; else check its multiplier and unit, and the bounds'
 
 
 def _in_time(row: Standing, asked: Asked) -> bool:

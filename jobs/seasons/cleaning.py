@@ -69,6 +69,7 @@ def verdicts(outside: Outside, board: str | None = None) -> list[Judged]:
                     season,
                     now,
                     live=live(season),
+                    foreign=retention.foreign({key: found[key] for key in season.own_keys if key in found}),
                     cleaned_at=cleaned_at.get(season.key),
                     configured=season.board.name in outside.boards,
                 )

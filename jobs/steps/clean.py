@@ -16,7 +16,7 @@ from archive.verify import verify
 from jobs.boards.building import left_behind
 from jobs.payout.sealed import committed
 from jobs.seasons import renaming
-from jobs.seasons.verdicts import Act, Done, Verdict, Wait
+from jobs.seasons.verdicts import Act, Done, Held, Verdict, Wait
 from jobs.steps.step import Acting, Work
 from jobs.wiring import Outside
 from leaderboard import keys, retention
@@ -26,6 +26,7 @@ from leaderboard.states import Step
 from ledger import journal, seals
 from ledger.leases import Lease
 from live.eviction import blocks_when_it_expires
+from live.keyspace import kinds
 
 #: How long a key with ``cleanup = "expire"`` stays under its private name.
 EXPIRES_AFTER = timedelta(days=1)
@@ -40,6 +41,7 @@ class Facts:
     retention: Retention
     cleanup: str
     shards: int
+    foreign: str = ""  #: what stands under a live key and is no board, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,14 @@ class Clean:
     def look(self, work: Work) -> Facts:
         board = work.season.board
         verdict = retention.decide(retention.Facts(work.season, work.now))
-        return Facts(verdict, board.cleanup, board.shards.number)
+        found = kinds(work.outside.redis, work.season.own_keys) if verdict.acts else {}
+        return Facts(verdict, board.cleanup, board.shards.number, retention.foreign(found))
 
     def plan(self, facts: Facts) -> Verdict:
         if not facts.retention.acts:
             return Wait(facts.retention.at, facts.retention.reason)
+        if facts.foreign:
+            return Held(facts.foreign, retention.NOT_OURS, retention.away(facts.foreign))
         verb = "unlink" if facts.cleanup == "unlink" else "set to expire"
         what = (
             "the live key equal, and {} it"

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs.payout import delivering
+from jobs.payout.sealed import check_there
 from jobs.seasons.verdicts import Act, Done, Verdict, Wait
 from jobs.steps.step import Acting, Work
 from leaderboard.states import Step
+from leaderboard.wording import counted
 from ledger import leases, outbox
 
 
@@ -29,6 +31,7 @@ class Deliver:
     step: Step = Step.DELIVER
 
     def look(self, work: Work) -> Facts:
+        check_there(work.outside, work.season)
         database, key = work.outside.database, work.season.key
         planned = next((one for one in outbox.planned(database, key) if one.correction == 0), None)
         return Facts(
@@ -40,16 +43,16 @@ class Deliver:
 
     def plan(self, facts: Facts) -> Verdict:
         if facts.mode == "table":
-            return Act(f"make {facts.grants:,} grants readable in finale.payable")
+            return Act(f"make {counted(facts.grants, 'grant')} readable in finale.payable")
         if facts.paused_until is not None and facts.paused_until > facts.now:
             return Wait(facts.paused_until, f"the {facts.mode} has not taken all grants; the next try is due")
-        return Act(f"send {facts.grants:,} grants by {facts.mode}")
+        return Act(f"send {counted(facts.grants, 'grant')} by {facts.mode}")
 
     def act(self, work: Acting, facts: Facts) -> Done | Wait:
         database = work.outside.database
         planned = outbox.plan(database, work.lease, facts.mode)
         if planned.mode == "table":
-            done = f"{planned.grants:,} grants readable in finale.payable"
+            done = f"{counted(planned.grants, 'grant')} readable in finale.payable"
             return Done({"mode": planned.mode, "grants": planned.grants}, done)
         later = delivering.deliver(
             work.outside,
@@ -59,11 +62,15 @@ class Deliver:
             progress=work.progress,
         )
         if later is not None:
-            return Wait(later.until, f"{later.grants:,} grants wait; {later.why}")
+            return Wait(later.until, f"{counted(later.grants, 'grant waits', 'grants wait')}; {later.why}")
         acknowledged, dead = outbox.settled(database, work.season.key)
         name = f"{work.season.board.name} {work.season.id}"
         return Done(
             {"mode": planned.mode, "grants": planned.grants, "acknowledged": acknowledged, "dead": dead},
-            f"{acknowledged:,} grants acknowledged by {planned.mode}, {dead:,} dead letters",
-            warnings=(f"{dead:,} grants were not taken: finale rewards status {name}, then retry",) if dead else (),
+            f"{counted(acknowledged, 'grant')} acknowledged by {planned.mode}, {dead:,} dead letters",
+            warnings=(
+                f"{counted(dead, 'grant was', 'grants were')} not taken: finale rewards status {name}, then retry",
+            )
+            if dead
+            else (),
         )

@@ -11,6 +11,7 @@ from jobs.seasons.verdicts import Act, Done, Held, Verdict, Wait
 from jobs.steps.step import Acting, Work
 from leaderboard.errors import UnavailableError
 from leaderboard.states import Step
+from leaderboard.wording import counted
 from ledger import pending, totals
 from ledger.freeze import freeze
 
@@ -47,7 +48,7 @@ class Freeze:
             applied = apply_pending(work.outside, season, work.lease.holder, freezer=work.lease)
             if left := pending.count(database, season.key):
                 raise UnavailableError(
-                    f"{season.name} is frozen, but {left:,} totals could not be written to Redis",
+                    f"{season.name} is frozen, but {counted(left, 'total')} could not be written to Redis",
                     hint="run the command again",
                 )
         summed = totals.summed(database, season.key)
@@ -70,4 +71,4 @@ class Freeze:
 
 def _figures(players: int, applied: Applied) -> str:
     lost = f", {applied.lost_buckets} buckets written again after lost writes" if applied.lost_buckets else ""
-    return f"{players:,} players, {applied.players:,} last totals written{lost}"
+    return f"{counted(players, 'player')}, {applied.players:,} last totals written{lost}"

@@ -16,7 +16,7 @@ from leaderboard.board import Board
 from leaderboard.errors import SeasonHeldError
 from leaderboard.season import Season
 from leaderboard.states import State, Step
-from leaderboard.wording import listed
+from leaderboard.wording import counted, listed
 from ledger import acceptance, journal
 from ledger.acceptance import Acceptance
 from ledger.recount import recount
@@ -82,7 +82,7 @@ def _check_totals(work: Acting, facts: Facts) -> None:
     found = recount(work.outside.database, season)
     if found.broken:
         raise SeasonHeldError(
-            f"{season.name}: {found.broken:,} totals of the ledger are not what its results make, so nobody is paid",
+            f"{season.name}: {counted(found.broken, 'total')} of the ledger not as its results make, so nobody is paid",
             detail=listed(found.examples, 5, found.broken, between="; "),
             hint=f"count them anew: finale reconcile {season.board.name} {season.id} --deep --repair, then: "
             f"finale season release {season.board.name} {season.id}",
@@ -119,7 +119,7 @@ def _agreed(season: Season, facts: Facts, counts: Comparison) -> Done:
     tolerated = f", {counts.tolerated:,} within the tolerance" if counts.tolerated else ""
     return Done(
         {"ledger": facts.ledger, **counts.to_json()},
-        f"{counts.equal:,} players equal{tolerated}, no drift, {counts.ledger_points:,} points",
+        f"{counted(counts.equal, 'player')} equal{tolerated}, no drift, {counts.ledger_points:,} points",
         definition=_as_compared(season),
     )
 
@@ -127,7 +127,7 @@ def _agreed(season: Season, facts: Facts, counts: Comparison) -> Done:
 def _accepted(season: Season, facts: Facts, counts: Comparison, by: Acceptance) -> Done:
     return Done(
         {"ledger": facts.ledger, **counts.to_json(), "accepted": by.to_json()},
-        f"{counts.drift:,} players differ, accepted by {by.who}: {by.because}",
+        f"{counted(counts.drift, 'player differs', 'players differ')}, accepted by {by.who}: {by.because}",
         definition=_as_compared(season),
     )
 
@@ -153,8 +153,10 @@ def _repair(work: Acting, found: Compared, report: Report) -> Done:
     earlier = work.results.get(REPAIR, {}).get("repairs", [])
     return Done(
         {"repairs": [*earlier, told]},
-        f"{counts.drift:,} players put right from the ledger ({counts.counted}); the snapshot is taken again",
-        warnings=(f"{counts.drift:,} players drifted and were repaired, see {work.outside.store.url}/{report.path}",),
+        f"{counted(counts.drift, 'player')} put right from the ledger ({counts.counted}); the snapshot is taken again",
+        warnings=(
+            f"{counted(counts.drift, 'player')} drifted and were repaired, see {work.outside.store.url}/{report.path}",
+        ),
         back_to=State.FROZEN,
     )
 
@@ -164,7 +166,7 @@ def _drifted(work: Acting, counts: Comparison, report: Report, why: str) -> Seas
     named = listed(counts.examples, 5, counts.drift, between="; ")
     shared = " ".join(f"{words}." for words in report.shared)
     return SeasonHeldError(
-        f"{season.name}: Redis and the ledger differ in {counts.drift:,} players, so nobody is paid",
+        f"{season.name}: Redis and the ledger differ in {counted(counts.drift, 'player')}, so nobody is paid",
         detail=f"{counts.counted}; {why}. {shared} {named}. Report: {work.outside.store.url}/{report.path}".replace(
             "  ", " "
         ),

@@ -16,7 +16,7 @@ from archive.seal import Seal
 from archive.sealed_grants import GrantFacts
 from jobs.payout import rewarding
 from jobs.payout.facts import Collected, collect
-from jobs.payout.sealed import committed
+from jobs.payout.sealed import check_there, committed
 from jobs.seasons.verdicts import Act, Done, Held, Verdict
 from jobs.steps.seal import commit, put, sweep_own
 from jobs.steps.step import Acting, Work
@@ -47,6 +47,7 @@ class Reward:
     step: Step = Step.REWARD
 
     def look(self, work: Work) -> Facts:
+        check_there(work.outside, work.season)
         board = work.season.board
         configured = work.outside.settings.tables.get(board.name)
         table = rewarding.table_of(work.outside, work.season, work.results)

@@ -11,7 +11,7 @@ from jobs.seasons.verdicts import REPAIR, Act, Done, Held, Verdict
 from jobs.steps.step import Acting, Work
 from leaderboard.errors import SeasonHeldError
 from leaderboard.states import Step
-from leaderboard.wording import listed
+from leaderboard.wording import counted, listed
 from ledger import journal
 from live.eviction import eviction
 from live.keyspace import sizes
@@ -67,7 +67,7 @@ class Snapshot:
         if not facts.exists and facts.players:
             again = f"finale results apply {facts.name} --all writes it again; then: finale season release {facts.name}"
             return Held(
-                f"the live key {facts.live_key} is missing while the ledger has {facts.players:,} players",
+                f"the live key {facts.live_key} is missing while the ledger has {counted(facts.players, 'player')}",
                 facts.fate,
                 put_back if facts.foreign else again,
             )

@@ -178,7 +178,7 @@ from present
 group by season_id, player_id;
 
 -- name: out_of_range
-select f.season_id, r.board, f.player_id, r.least, r.most, f.points
+select f.season_id, r.board, r.aggregate, f.player_id, r.least, r.most, f.points
 from (select season_id, player_id, points from fresh union all select season_id, player_id, points from recounted) f
 join rules r using (season_id)
 where f.points not between r.least and r.most

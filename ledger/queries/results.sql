@@ -182,7 +182,7 @@ order by season_id, match_id, player_id
 on conflict do nothing;
 
 -- name: lines_of
-select s.line, b.number
+select s.line, b.number, c.points
 from unnest(%(seasons)s::int[], %(players)s::bytea[], %(numbers)s::int[]) as b (season_id, player_id, number)
 join counted c on c.season_id = b.season_id and c.player_id = b.player_id and not c.frozen
 join staged s on s.match_id = c.match_id and s.player_id = c.player_id and s.verdict is null

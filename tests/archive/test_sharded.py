@@ -241,7 +241,7 @@ def test_a_player_in_two_shards_is_a_hold_that_names_both(
     right = names(of)[of.layout.shard(b"p00005", 5.0)]
     wrong = next(name for name in names(of) if name != right)
     client.zadd(wrong, {"p00005": 99.5 if of.points == "fraction" else 99})
-    with pytest.raises(DoublePlayerError, match="1 players stand in more than one shard") as told:
+    with pytest.raises(DoublePlayerError, match="1 player stands in more than one shard") as told:
         sharded(client, store, of)
     assert "'p00005'" in told.value.detail
     assert right in told.value.detail

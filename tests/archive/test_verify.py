@@ -82,7 +82,7 @@ def test_every_faulty_part_is_named(memory: Store) -> None:
     told = str(caught.value)
     assert f"{names[0]} is missing" in told
     assert f"{names[1]} is not the part that was sealed" in told
-    assert f"{names[2]} has" in told
+    assert f"{names[2]} is not the part that was sealed" in told
     assert f"{PLACE}/part-00009.parquet was not sealed" in told
     assert names[3] not in told
     assert told.count(f"{names[0]} is missing") == 1

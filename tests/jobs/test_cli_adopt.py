@@ -344,7 +344,7 @@ def test_c24_a_missing_key_says_whether_it_may_have_been_evicted(cup: World) -> 
         cup.redis.config_set("maxmemory-policy", "allkeys-lru")
         cup.redis.delete("leaderboard:counted:s2025m01")
         answer = finale("close", "counted", "s2025m01")
-        answer.refused(22, "missing while the ledger has 1 players", "it may have been evicted", "allkeys-lru")
+        answer.refused(22, "missing while the ledger has 1 player", "it may have been evicted", "allkeys-lru")
         assert '"step.warns"' in answer.err
         assert "Redis drops boards" in answer.err
         (close,) = [detail for event, _, detail in cup.journal("counted", "s2025m01") if "warnings" in detail]
@@ -364,3 +364,24 @@ def test_c24_a_time_to_live_on_the_live_key_is_told_at_the_close(cup: World) -> 
     answer = finale("close", "counted", "s2025m01").ok()
     assert "expires in" in answer.err
     assert "PERSIST" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("key", "members", "words"),
+    [
+        ("k", {"ann": 1.5}, ("1.5 is not a whole number", 'points = "fraction"')),
+        ("k", {"ann": float("inf")}, ("inf is not a finite number", "ZRANGE k")),
+        ("k", {b"\xff": 1}, ("'\\xff' at position 1, which is not UTF-8", 'member = "binary"', "begins anew")),
+        ("", {}, ("no key is named",)),
+        ("{k}:finale:fence", {"ann": 1}, ("a helper key", "adopt the live key itself")),
+        ("a\x07b", {"ann": 1}, ("not printable", "COPY")),
+    ],
+)
+def test_what_cannot_be_adopted_is_told_with_its_remedy(
+    cup: World, key: str, members: dict[Any, float], words: tuple[str, ...]
+) -> None:
+    """Exit 4 names the value and the remedy, and no season is made."""
+    if members:
+        cup.redis.zadd(key, members)
+    finale("archive", "adopt", key, *ADOPT[3:]).refused(4, *words)
+    assert cup.sql("select count(*) from finale.season where definition ->> 'name' = 'cup'") == [(0,)]

@@ -88,6 +88,46 @@ def test_verify_all_names_files_that_are_no_parts(closed_store: Path) -> None:
     assert "standings/notes.txt" not in finale("archive", "verify", "cup", "--all").refused(30, "copy").err
 
 
+def test_a_fault_is_told_once_and_as_json(closed_store: Path) -> None:
+    """Of every kind of seal: the JSON has file, what, expected and found; the text names each file once."""
+    lost = [f"{kind}/board=cup/season=spring/part-00000.parquet" for kind in ("standings", "grants")]
+    for path in lost:
+        (closed_store / path).write_bytes(b"PAR1")
+    answer = finale("archive", "verify", "cup", "spring", "--json").refused(30, *lost)
+    assert [one["faults"][0]["file"] for one in answer.json] == lost
+    assert all(one["faults"][0].keys() == {"file", "what", "expected", "found"} for one in answer.json)
+    assert all(len(one["faults"][0]["expected"]) == 64 for one in answer.json)
+    assert all(answer.err.count(path) == 1 for path in lost)
+    assert answer.err.count("backup") == 1
+    (closed_store / "seals/cup/spring/standings.json").unlink()
+    answer = finale("archive", "verify", "cup", "spring", "--json").refused(30, "standings.json is missing")
+    assert [one["seal"] for one in answer.json] == ["seals/cup/spring/grants.json", "seals/cup/spring/standings.json"]
+
+
+def test_one_unreadable_seal_hides_no_other(closed_store: Path) -> None:
+    """sql and player show what can be read, then name the file, exit 30: a fault of one board is none of another."""
+    (closed_store / "seals/laps/s2025/standings.json").write_bytes(b"{")
+    answer = finale("archive", "sql", "select distinct board from standings", "--json")
+    answer.refused(30, "seals/laps/s2025/standings.json")
+    assert answer.json == [{"board": "cup"}]
+    answer = finale("archive", "player", "p2", "--json").refused(30, "seals/laps/s2025/standings.json")
+    assert {one["season"] for one in answer.json} == {"spring", "autumn"}
+    finale("archive", "player", "p2", "--board", "cup").ok()
+    assert "create" in finale("archive", "sql").refused(30, "seals/laps/s2025/standings.json").out
+
+
+def test_a_player_of_binary_boards_is_asked_for_in_hex(closed_store: Path, tmp_path: Path) -> None:
+    """Where every board asked about has binary ids, what is no hex is told; a folder is no file to be replaced."""
+    seal = closed_store / "seals/laps/s2025/standings.json"
+    definition = json.loads(seal.read_bytes())
+    definition["board"]["member"] = "binary"
+    seal.write_text(f"{json.dumps(definition, sort_keys=True, indent=2, ensure_ascii=False)}\n")
+    finale("archive", "player", "zz", "--board", "laps").refused(4, "is not hex", "written in hex")
+    (tmp_path / "x.csv").mkdir()
+    where = ("--to", str(tmp_path / "x.csv"), "--force")
+    finale("archive", "export", "cup", "spring", *where).refused(4, "is a folder", "name a file in it")
+
+
 def test_verify_all_follows_the_chain(closed_store: Path) -> None:
     """A season taken out of the archive whole, seals and parts, is missed in the chain."""
     for path in ("seals/cup/spring/grants.json", "grants/board=cup/season=spring/part-00000.parquet"):
@@ -203,11 +243,11 @@ def test_what_is_asked_wrongly_is_told(closed_store: Path) -> None:
 
 
 def test_a_broken_seal_hides_no_other(closed_store: Path) -> None:
-    """The list shows what can be read and ends with exit code 30; a query and a lookup are not answered in part."""
+    """The list shows what can be read and ends with exit code 30; so does a query and a lookup."""
     (closed_store / "seals/cup/spring/grants.json").write_text("{")
     told = finale("archive", "list").refused(30, "seals/cup/spring/grants.json")
     assert "autumn" in told.out
-    finale("archive", "sql", "select 1").refused(30, "seals/cup/spring/grants.json")
+    finale("archive", "sql", "select 1 as one").refused(30, "seals/cup/spring/grants.json")
     finale("archive", "player", "p2").refused(30, "seals/cup/spring/grants.json")
 
 

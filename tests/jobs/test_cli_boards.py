@@ -186,3 +186,5 @@ def test_an_empty_top_says_when_the_ledger_has_players(world: World) -> None:
     assert "note" not in finale("top", "b").ok().err
     world.redis.delete("leaderboard:b:present")
     assert "finale rebuild b present" in finale("top", "b", "--json").ok().err
+    told = finale("standings", "b", "present", "--json").ok()
+    assert told.json == [] and "finale rebuild b present" in told.err

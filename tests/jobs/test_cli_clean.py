@@ -266,3 +266,23 @@ def test_again_is_for_cleaned_seasons_and_removes_what_is_left_beside_a_key_that
     cleaned.redis.hset("{leaderboard:cup:one}:finale:applied", "n0", 1)
     assert finale("clean", "cup", "one", "--again", "--as", "bob", "--json").ok().json["outcome"] == "absent"
     assert cleaned.redis.keys("*cup:one*") == []
+
+
+def test_what_is_no_board_under_the_key_is_told_alike_and_can_be_moved_away(played: World) -> None:
+    """I1: something else under the live key: the same verdict dry and real, nothing touched, and the remedy works."""
+    finale("close", "cup", "one").ok()
+    due(played, "one")
+    key = key_of("one")
+    played.redis.delete(key)
+    played.redis.set(key, "x")
+    verdict = verdicts()[("cup", "one")]
+    assert verdict["verdict"] == "foreign"
+    assert f"the live key {key} is a string, not a sorted set" in verdict["reason"]
+    [planned] = finale("clean", "cup", "one", "--dry-run", "--json").ok().json
+    assert planned["verdict"] == "hold" and f"RENAMENX {key}" in planned["hint"]
+    finale("clean", "cup", "one").refused(22, "is a string, not a sorted set", f"RENAMENX {key} {key}:moved")
+    assert played.redis.get(key) == b"x"
+    assert played.redis.renamenx(key, f"{key}:moved")
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("clean", "cup", "one").ok()
+    assert played.state("cup", "one") == "cleaned" and played.redis.get(f"{key}:moved") == b"x"

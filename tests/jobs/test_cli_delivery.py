@@ -122,7 +122,7 @@ def test_dead_letters_do_not_block_cleaning_and_are_retried(world: World, tmp_pa
     with receiver(tmp_path, items=frozenset({"gems"})) as found:
         played(world, webhook(found))
         run = finale(*CLOSE)
-        assert run.ok() and "1 grants were not taken" in run.err
+        assert run.ok() and "1 grant was not taken" in run.err
         assert world.state("cup", "s1") == "cleaned"
         told = finale(*STATUS, "--json").ok().json
         [letter] = told["dead_letters"]

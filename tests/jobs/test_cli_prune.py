@@ -96,6 +96,36 @@ def test_results_move_into_sealed_files(cleaned: World) -> None:
     finale("archive", "verify", "--all").ok()
 
 
+def test_a_lost_or_other_file_of_pruned_results_is_noticed(cleaned: World) -> None:
+    """After a prune the sealed results are the only copy: verify, --all and list know the seal and each part."""
+    finale(*PRUNE).ok()
+    part, seal = cleaned.store / PLACE / "part-00000.parquet", cleaned.store / "seals/cup/one/results.json"
+    verified = finale("archive", "verify", "cup", "one", "--json").ok().json
+    assert [(one["kind"], one["rows"], one["faults"]) for one in verified][-1] == ("results", 4, [])
+    listed = [one for one in finale("archive", "list", "--json").ok().json if one["kind"] == "results"]
+    assert [(one["season"], one["rows"], one["number"]) for one in listed] == [("one", 4, None), ("half", 1, None)]
+    whole, sealed = part.read_bytes(), seal.read_bytes()
+    part.chmod(0o600)
+    seal.chmod(0o600)
+    part.write_bytes(whole[:-1])
+    for asked in (("cup", "one"), ("--all",)):
+        found = finale("archive", "verify", *asked, "--json")
+        found.refused(30, f"{PLACE}/part-00000.parquet is not the part that was sealed")
+        [fault] = [fault for one in found.json for fault in one["faults"]]
+        assert fault["file"] == f"{PLACE}/part-00000.parquet"
+        assert fault["expected"] == json.loads(sealed)["parts"][0]["sha256"] != fault["found"]
+    part.unlink()
+    told = finale("archive", "verify", "cup", "one").refused(30, f"{PLACE}/part-00000.parquet is missing").err
+    assert told.count("part-00000") == 1 and told.count("backup") == 1
+    assert f"{PLACE} has not part-00000.parquet" in finale("archive", "list").ok().err
+    part.write_bytes(whole)
+    seal.write_bytes(sealed[:-20])
+    for asked in (("verify", "cup", "one"), ("verify", "--all"), ("list",)):
+        finale("archive", *asked).refused(30, "seals/cup/one/results.json: this is no seal of results")
+    seal.unlink()
+    finale("archive", "verify", "--all").refused(30, "seals/cup/one/results.json does not exist")
+
+
 def test_i6_what_was_pruned_is_never_counted_again(cleaned: World) -> None:
     """I6: an old result sent again, and a new one of that time, are refused with the reason; no total moves."""
     finale(*PRUNE).ok()

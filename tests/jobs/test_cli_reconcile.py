@@ -121,7 +121,7 @@ def test_i4_repair_by_hand_lets_a_held_season_close(world: World) -> None:
     finale("close", "cup", "one", "--until", "freeze").ok()
     world.redis.zincrby(KEY, 5, "p007")
     finale("close", "cup", "one").refused(22, "finale reconcile cup one --repair")
-    finale("reconcile", "cup", "one", "--json").refused(18, "differ in 1 players")
+    finale("reconcile", "cup", "one", "--json").refused(18, "differ in 1 player")
     finale("reconcile", "cup", "one", "--repair", "--because", "foreign writer", "--as", "ana").ok()
     finale("season", "release", "cup", "one", "--as", "ana").ok()
     finale("close", "cup", "one").ok()
@@ -137,7 +137,7 @@ def test_deep_finds_a_total_that_vouches_for_itself(world: World) -> None:
     world.sql("update finale.player_total set points = 900 where player_id = 'p030'")
     world.redis.zadd(KEY, {"p030": 900})
     assert finale("reconcile", "cup", "one").code == 0
-    finale("reconcile", "cup", "one", "--deep").refused(18, "1 totals", "p030: total 900, results 60")
+    finale("reconcile", "cup", "one", "--deep").refused(18, "1 total", "p030: total 900, results 60")
     finale("close", "cup", "one").refused(22, "p030: total 900, results 60", "nobody is paid")
     world.sql("update finale.player_total set points = 60 where player_id = 'p030'")
     world.redis.zadd(KEY, {"p030": 60})
@@ -194,7 +194,7 @@ def test_a_ledger_of_the_users_own(world: World, compare: str, ties: str) -> Non
         score = points if "shared" in ties else points * 2**24 + 2**24 - 1 - 10
         world.redis.zadd(KEY, {name: score})
     world.redis.zincrby(KEY, 1 if "shared" in ties else 2**24, "bob")
-    finale("close", "cup", "one", "--as", "ana").refused(22, "differ in 1 players", "bob: Redis 8, ledger 7")
+    finale("close", "cup", "one", "--as", "ana").refused(22, "differ in 1 player", "bob: Redis 8, ledger 7")
     world.sql("update game set n = 8 where who = 'bob'")
     world.sql("insert into game values ('dan', null, '2026-01-01T00:10:30Z')")
     finale("season", "release", "cup", "one", "--as", "ana").ok()

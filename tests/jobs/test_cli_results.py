@@ -107,7 +107,7 @@ def test_the_source_must_be_named_and_known(cup: World, tmp_path: Path) -> None:
     """Neither or both of --source and --board is exit 4; a source that no board counts is exit 5, with those known."""
     path = str(cup.results(f"m1,ann,5,{AT}"))
     finale("results", "import", path).refused(4, "either --source SOURCE or --board BOARD")
-    finale("results", "import", path, "--source", "cup", "--board", "cup").refused(4, "either")
+    finale("results", "import", path, "--source", "cup", "--board", "cup").refused(4, "one of them")
     finale("results", "import", path, "--source", "cupp").refused(5, "'cupp'", "sources: cup")
     finale("results", "import", path, "--board", "cupp").refused(5, "'cupp'", "did you mean cup?")
 
@@ -186,3 +186,21 @@ def test_a_refused_id_of_any_length_leaves_the_list_readable(world: World) -> No
     rows = finale("results", "refused", "old", "--json").ok().json
     assert [row["match_id"] for row in rows] == ["m1", "m2", "m3", "m4"]
     assert rows[1]["player_id"] == long
+
+
+def test_files_that_are_none_are_told_with_their_remedy(cup: World, tmp_path: Path) -> None:
+    """UTF-16, a binary under .csv, a folder and no name: what is wrong and what to do; nothing is taken."""
+    for name, data, word in (
+        ("utf16.csv", f"match_id,player_id,points,played_at\nm1,ann,1,{AT}\n".encode("utf-16"), "it is UTF-16"),
+        ("le.csv", "match_id,player_id".encode("utf-16-le"), "null bytes"),
+        ("zip.csv", b"PK\x03\x04\x00\x00", "null bytes"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(data)
+        finale("results", "import", str(path), "--board", "cup").refused(4, word, "save it as UTF-8")
+    for path in ("", str(tmp_path)):
+        finale("results", "import", path, "--board", "cup").refused(4, "is a folder", "name a .csv")
+    both = ("--source", "cup", "--board", "cup")
+    finale("results", "import", "x.csv", *both).refused(4, "one of them is enough")
+    finale("results", "import", "x.csv", "--source", "nope").refused(5, "sources: cup", "--board")
+    assert cup.sql("select count(*) from finale.match_result") == [(0,)]

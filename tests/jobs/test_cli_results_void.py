@@ -113,3 +113,21 @@ def test_refused_conflicting_and_late_results_are_listed(cup: World) -> None:
     shown = finale("results", "late", "cup", "one", "--limit", "1").ok().out
     assert "m5" in shown and "1 more; --limit" in shown
     finale("results", "late", "cup", "nine").refused(5, "nine")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        VOID[:-1],
+        ("season", "hold", "cup", "one", "--because"),
+        ("season", "release", "cup", "one", "--because"),
+        ("pause", "--because"),
+        ("resume", "--because"),
+        ("rewards", "correct", "cup", "one", "--exclude", "ann", "--because"),
+    ],
+)
+def test_a_reason_says_something_wherever_one_is_taken(cup: World, command: tuple[str, ...]) -> None:
+    """--because with nothing in it is refused in one place for every command, and nothing is changed."""
+    before = cup.picture()
+    finale(*command, " ", "--as", "eve").refused(4, "--because is empty")
+    assert differing(before, cup.picture()) == []

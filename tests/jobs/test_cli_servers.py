@@ -88,7 +88,7 @@ def test_an_import_without_redis_loses_no_row(cup: World, monkeypatch: pytest.Mo
         answer.refused(10, "every row is in the ledger", address)
         assert (answer.json["new"], answer.json["repeated"], answer.json["applied"]) == (1, 2, 0)
     monkeypatch.setenv("FINALE_REDIS", good)
-    assert "1 totals written" in finale("results", "apply", "cup", "one").ok().out
+    assert "1 total written" in finale("results", "apply", "cup", "one").ok().out
     assert finale("standings", "cup", "one", "--top", "1", "--json").ok().json[0]["player_id"] == "eve"
 
 

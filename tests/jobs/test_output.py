@@ -42,3 +42,31 @@ def test_several_faults_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> N
     assert told(capsys, "two\nfaults", "line 4: a\nline 5: \x1b[31mb") == (
         "error: two\\x0afaults\n  line 4: a\n  line 5: \\x1b[31mb\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\u202eb", "a\\u202eb"),
+        ("\u2066x\u2069", "\\u2066x\\u2069"),
+        ("a\u200bb\ufeff", "a\\u200bb\\ufeff"),
+        ("a\u200db", "a\\u200db"),
+        ("👩\u200d🚀 می\u200cخ", "👩\u200d🚀 می\u200cخ"),
+        (b"\xffz".decode("utf-8", "surrogateescape"), "\\xffz"),
+        (b"\xffz".decode(errors="backslashreplace"), "\\xffz"),
+        ("\U000e0041", "\\U000e0041"),
+    ],
+)
+def test_what_turns_the_writing_round_or_hides_is_written_out(name: str, shown: str) -> None:
+    """A player's id must not rearrange an operator's screen; joiners inside emoji and scripts stay as they are."""
+    assert output.shown(name) == shown
+
+
+def test_a_failed_step_is_logged_with_detail_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    """As docs/operations.md says, also where close and clean log it."""
+    assert output.told_of(InputError("m", detail="d", hint="h")) == {
+        "error": "InputError",
+        "message": "m",
+        "detail": "d",
+        "hint": "h",
+    }

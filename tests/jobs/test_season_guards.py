@@ -227,3 +227,18 @@ def test_a_live_key_that_is_not_a_sorted_set_is_named(cup: World) -> None:
     assert cup.files() == []
     assert cup.redis.get(KEY) == b"precious"
     assert cup.state("cup", "one") == "frozen"
+
+
+@pytest.mark.parametrize("until", ["seal", "reward"])
+def test_i10_a_seal_that_has_gone_stops_the_close(cup: World, until: str) -> None:
+    """I10: nobody is paid from standings whose seal the store has lost since; put back, the close goes on."""
+    finale("close", "cup", "one", "--until", until).ok()
+    seal = cup.store / SEALS[0]
+    body = seal.read_bytes()
+    seal.unlink()
+    finale("close", "cup", "one").refused(30, SEALS[0], "finale season release cup one")
+    assert cup.state("cup", "one") == {"seal": "sealed", "reward": "rewarded"}[until]
+    seal.write_bytes(body)
+    finale("season", "release", "cup", "one", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+    assert cup.state("cup", "one") == "delivered"

@@ -197,7 +197,7 @@ def test_a_player_in_two_shards_holds_the_season(world: World) -> None:
     configure(world)
     fill(world)
     world.redis.zadd(NAMES[0], {"p25": 5})
-    finale("close", "cup", "one").refused(22, "1 players stand in more than one shard", f"'p25' in {NAMES[0]} (5.0)")
+    finale("close", "cup", "one").refused(22, "1 player stands in more than one shard", f"'p25' in {NAMES[0]} (5.0)")
     world.redis.zrem(NAMES[0], "p25")
     finale("season", "release", "cup", "one", "--as", "ana").ok()
     finale("close", "cup", "one").ok()

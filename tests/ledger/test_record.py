@@ -185,7 +185,6 @@ def test_points_past_the_ceiling_refuse_that_players_lines_only(database: Databa
     tight = board(ties={"by": "first_to_reach", "unit": "minute"})
     ceiling = 2**53 // 2**24 - 1
     take(database, result("m0", "ann", ceiling - 1), boards=[tight])
-    before = database.run(b"select * from finale.player_total")
     found = take(
         database,
         result("m1", "ann", 1, line=2),
@@ -194,15 +193,30 @@ def test_points_past_the_ceiling_refuse_that_players_lines_only(database: Databa
         result("m4", "cat", -1, line=5),
         boards=[tight],
     )
-    assert _counts(found) == (1, 0, 0, 3, 0)
-    assert [one.line for one in found.remarks] == [2, 3, 5]
+    assert _counts(found) == (2, 0, 0, 2, 0)
+    assert [one.line for one in found.remarks] == [3, 5], "in the file's order, the ceiling itself still fits"
     assert "536,870,912 points; board goals can hold 0 to 536,870,911" in found.remarks[0].reason
-    assert "-1 points" in found.remarks[2].reason
-    assert database.run(b"select * from finale.player_total where player_id = 'ann'") == before
+    assert "-1 points;" in found.remarks[1].reason
+    assert totals(database, season_of(database))[b"ann"][0] == ceiling
     assert totals(database, season_of(database))[b"bob"] == (ceiling, NOON, 1)
     assert b"cat" not in totals(database, season_of(database))
-    assert count(database, "match_result") == 2
-    assert take(database, result("m1", "ann", 1), boards=[tight]).new == 1, "the ceiling itself still fits"
+    assert count(database, "match_result") == 3
+
+
+@pytest.mark.parametrize("aggregate", ["sum", "best", "last"])
+def test_one_bad_row_costs_no_good_one(database: Database, aggregate: str) -> None:
+    """A row whose own points do not fit is refused by itself; all of the player's others in the batch count."""
+    ceiling = 2**53 // 2**24 - 1
+    tight = board(ties={"by": "first_to_reach", "unit": "minute"}, aggregate=aggregate)
+    rows = [result(f"m{n}", "ann", n, NOON + n * SECOND, line=n + 1) for n in (1, 2, 3)]
+    bad = [result("high", "ann", ceiling + 100, NOON + 9 * SECOND, line=9), result("low", "ann", -7, line=10)]
+    found = take(database, *bad, *rows, boards=[tight])
+    assert _counts(found) == (3, 0, 0, 2, 0)
+    assert [one.line for one in found.remarks] == [9, 10]
+    assert "points do not fit: board goals can hold 0 to" in found.remarks[0].reason
+    assert "-7 points" in found.remarks[1].reason or "total would be -1 points" in found.remarks[1].reason
+    points = {"sum": 6, "best": 3, "last": 3}[aggregate]
+    assert totals(database, season_of(database))[b"ann"][0] == points
 
 
 def test_a_line_refused_by_one_board_is_counted_by_none(database: Database) -> None:
