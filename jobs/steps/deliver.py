@@ -31,7 +31,6 @@ class Deliver:
     step: Step = Step.DELIVER
 
     def look(self, work: Work) -> Facts:
-        check_there(work.outside, work.season)
         database, key = work.outside.database, work.season.key
         planned = next((one for one in outbox.planned(database, key) if one.correction == 0), None)
         return Facts(
@@ -49,6 +48,7 @@ class Deliver:
         return Act(f"send {counted(facts.grants, 'grant')} by {facts.mode}")
 
     def act(self, work: Acting, facts: Facts) -> Done | Wait:
+        check_there(work.outside, work.season)
         database = work.outside.database
         planned = outbox.plan(database, work.lease, facts.mode)
         if planned.mode == "table":
