@@ -125,7 +125,7 @@ def test_a_player_of_binary_boards_is_asked_for_in_hex(closed_store: Path, tmp_p
     finale("archive", "player", "zz", "--board", "laps").refused(4, "is not hex", "written in hex")
     (tmp_path / "x.csv").mkdir()
     where = ("--to", str(tmp_path / "x.csv"), "--force")
-    finale("archive", "export", "cup", "spring", *where).refused(4, "is a folder", "name a file in it")
+    finale("archive", "export", "cup", "spring", *where).refused(4, "is a folder", "name a file")
 
 
 def test_verify_all_follows_the_chain(closed_store: Path) -> None:
