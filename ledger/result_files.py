@@ -25,7 +25,7 @@ _COLUMNS = f"the columns are {', '.join(REQUIRED)}; further ones become attribut
 OWN_COLUMNS = ("finale_received", "finale_state", "finale_reason")
 EARLIEST = 1800  #: no game is older; what claims to be has a time that nobody set
 ID_BYTES = 1_024  #: longer ids do not fit the ledger's index
-_HEAD = 4_096  #: bytes, in which the header should end
+_HEAD = 16  #: bytes that tell an encoding; further in, a null byte is the fault of its row or column
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
@@ -114,8 +114,7 @@ def _chunks(given: Iterator[tuple[int, _Row]], rows: int) -> Iterator[Chunk]:
 def _csv_rows(path: Path) -> Iterator[tuple[int, _Row]]:
     with path.open("rb") as start:
         head = start.read(_HEAD)
-    # Further in, a null byte is the fault of its row.
-    if wrong := wrong_encoding(head.partition(b"\n")[0]):
+    if wrong := wrong_encoding(head):
         raise InputError(f"{path} is no UTF-8 text", detail=wrong, hint=SAVE_AS_UTF_8)
     # Bytes that are no UTF-8 survive as surrogates, so that the fault can be told with its line.
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:

@@ -198,8 +198,8 @@ def test_files_that_are_none_are_told_with_their_remedy(cup: World, tmp_path: Pa
         path = tmp_path / name
         path.write_bytes(data)
         finale("results", "import", str(path), "--board", "cup").refused(4, word, "save it as UTF-8")
-    for path in ("", str(tmp_path)):
-        finale("results", "import", path, "--board", "cup").refused(4, "is a folder", "name a .csv")
+    finale("results", "import", str(tmp_path), "--board", "cup").refused(4, "is a folder", "name a .csv")
+    finale("results", "import", "", "--board", "cup").refused(4, "an empty text names no file")
     both = ("--source", "cup", "--board", "cup")
     finale("results", "import", "x.csv", *both).refused(4, "one of them is enough")
     finale("results", "import", "x.csv", "--source", "nope").refused(5, "sources: cup", "--board")

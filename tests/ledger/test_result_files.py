@@ -177,7 +177,7 @@ def test_missing_file_folder_and_other_kinds(tmp_path: Path) -> None:
     for name, message in [
         ("absent.csv", "cannot be read: No such file"),
         ("absent.parquet", "cannot be read: "),
-        ("folder.csv", "cannot be read: Is a directory"),
+        ("folder.csv", "is a folder, no file"),
         ("empty.parquet", "is no readable Parquet file"),
         ("text.parquet", "is no readable Parquet file"),
         ("results.json", "is neither .csv nor .parquet"),
