@@ -60,7 +60,7 @@ def test_a_bad_line_is_refused_with_its_number_and_the_others_are_taken(cup: Wor
     ("name", "content", "words"),
     [
         ("a.csv", b"match_id,player_id,points\nm1,ann,1\n", ("lacks the column played_at", "it has 'match_id'")),
-        ("a.csv", b"", ("lacks the columns", "no header")),
+        ("a.csv", b"", ("is an empty file", "the columns are")),
         ("a.csv", b"match_id,player_id,points,played_at,points\n", ("'points' twice",)),
         ("a.csv", b'match_id,player_id,points,played_at\n"m1,ann', ("line",)),
         ("a.parquet", b"PAR1 not quite", ("no readable Parquet",)),
