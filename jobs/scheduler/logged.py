@@ -69,7 +69,7 @@ class Logged:
         """Log when a server no longer answers, and when it does again."""
         before, self._servers[name] = name in self._servers and self._servers[name], error is not None
         if error is not None and not before:
-            self._log.error("server.away", server=name, **_told(error))
+            self._log.error("server.away", server=name, **told_of(error))
         elif error is None and before:
             self._log.info("server.back", server=name)
 
