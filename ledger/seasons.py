@@ -119,9 +119,10 @@ def find(database: Database, name: str, season: str, configured: Board | None = 
     row = database.row("seasons.find", {"board": name, "season": season})
     if row is None:
         known = [found.id for found in of_board(database, name)]
+        order = ", the last ones first" if len(known) > 1 else ""
         raise UnknownNameError(
             f"board {name} has no season {season!r}",
-            detail=f"it has {listed(known[::-1], 10)}, the last ones first" if known else "it has none yet",
+            detail=f"it has {listed(known[::-1], 10)}{order}" if known else "it has none yet",
             hint=f"see: finale calendar {name}",
         )
     return from_row(row, configured)

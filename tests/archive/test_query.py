@@ -177,11 +177,15 @@ def test_a_season_that_is_being_copied_is_left_out_and_told(folder: FolderStore)
     assert "board=daily/season=s20261204/part-00000" not in definitions(catalog, missing, read_parquet(folder))[1]
 
 
-def test_a_broken_seal_stops_every_query(folder: FolderStore) -> None:
-    """A view that silently lacks a season would be wrong."""
+def test_a_broken_seal_is_named_and_hides_no_other(folder: FolderStore) -> None:
+    """A view that silently lacks a season would be wrong: whoever queries is told which."""
+    whole = read_catalog(folder)
     folder.put_new("seals/daily/s20261201/standings.json", b"{}")
+    catalog = read_catalog(folder)
+    assert catalog.seals == whole.seals
+    assert [fault.file for fault in catalog.faults] == ["seals/daily/s20261201/standings.json"]
     with pytest.raises(ArchiveMismatchError, match="s20261201"):
-        notes(read_catalog(folder), {})
+        catalog.check()
 
 
 def test_what_the_store_says_is_told(tmp_path: Path) -> None:

@@ -208,6 +208,8 @@ def test_a_url_of_another_kind_of_server_is_told(
 ) -> None:
     """Whatever is asked first: the error says what the URL should be, and ends with the same exit code."""
     url, words, code = MISADDRESSED[name]
+    with redis.RedisCluster(HOST, cluster.ports[0]) as client:
+        client.flushall()
     boards = BOARDS if code == 10 else BOARDS[:1]  # a node serves its own slots, and says who serves the others
     world.configure("".join(map(BOARD.format, boards)))
     for board in boards:

@@ -117,7 +117,7 @@ def test_i1_a_replaced_key_of_another_type_is_not_removed(delivered: World) -> N
     """I1: a key that is no sorted set any more is refused by its type, and stays."""
     delivered.redis.delete(KEY)
     delivered.redis.set(KEY, "precious")
-    finale("clean", "cup", "one", "--now", "--as", "ana").refused(4, KEY, "string")
+    finale("clean", "cup", "one", "--now", "--as", "ana").refused(22, KEY, "string")
     assert delivered.redis.get(KEY) == b"precious"
     assert delivered.state("cup", "one") == "delivered"
 

@@ -65,7 +65,9 @@ def _foreign(world: World) -> None:
 
 OPEN = "from finale.season s where board = 'a' and state = 'open'"
 REASONS: dict[str, Callable[[World], Any]] = {
-    "a total is pending": lambda world: world.sql(f"insert into finale.pending select season_id, 1, 'x', 1 {OPEN}"),
+    "a total is pending": lambda world: world.sql(
+        f"insert into finale.pending (season_id, bucket, players) select season_id, 1, array['x'::bytea] {OPEN}"
+    ),
     "redis has lost writes": _lost,
     "redis cannot be asked": _foreign,
     "a season is missing": lambda world: world.sql(
@@ -132,10 +134,10 @@ def test_idle_boards_cost_no_statement(world: World, monkeypatch: pytest.MonkeyP
     asked = 0
     run = Database.run
 
-    def counted(self: Database, *arguments: Any) -> Any:
+    def counted(self: Database, *arguments: Any, **named: Any) -> Any:
         nonlocal asked
         asked += 1
-        return run(self, *arguments)
+        return run(self, *arguments, **named)
 
     monkeypatch.setattr(Database, "run", counted)
     found = []

@@ -15,6 +15,7 @@ import pytest
 from leaderboard.calendar import fitted
 from leaderboard.season import Bounds
 from leaderboard.states import State
+from leaderboard.walltime import zone_called
 from tests.support.cli import World, finale
 
 NOW = datetime.now(UTC)
@@ -28,7 +29,7 @@ def zone_files(tmp_path: Path) -> Iterator[Path]:
     zoneinfo.reset_tzpath([tmp_path, *zoneinfo.TZPATH])
     yield tmp_path
     zoneinfo.reset_tzpath()
-    zoneinfo.ZoneInfo.clear_cache()
+    read_anew()
 
 
 def changed(folder: Path, zone: str, like: str) -> None:
@@ -37,7 +38,13 @@ def changed(folder: Path, zone: str, like: str) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with as_file(files("tzdata.zoneinfo").joinpath(like)) as source:
         shutil.copy(source, target)
+    read_anew()
+
+
+def read_anew() -> None:
+    """Forget the zones that were read, as a process that starts knows none."""
     zoneinfo.ZoneInfo.clear_cache()
+    zone_called.cache_clear()
 
 
 def fixed(hours: int) -> str:

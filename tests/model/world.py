@@ -107,7 +107,7 @@ def _planned(
     something: Any = object()
     facts = {
         Step.OPEN: lambda: _facts(opening.Facts, now=NOW, starts_at=past),
-        Step.CLOSE: lambda: _facts(close.Facts, now=NOW, ends_at=past, forced=False),
+        Step.CLOSE: lambda: _facts(close.Facts, now=NOW, ends_at=past, closes_at=past, forced=False),
         Step.FREEZE: lambda: _facts(freeze.Facts, now=NOW, closes_at=past, forced=False),
         Step.SNAPSHOT: lambda: _facts(snapshot.Facts, name="cup s1", live_key="key", players=results, exists=key),
         Step.RECONCILE: lambda: _facts(reconcile.Facts, snapshot=something if snap else None, own_ledger=True),
