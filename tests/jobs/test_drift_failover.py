@@ -22,6 +22,7 @@ calendar = { seasons = [{ id = "one", starts_at = 2026-01-01T00:00:00Z, ends_at 
 TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
 
 
+@pytest.mark.slow
 def test_c19_i4_what_a_failover_rolled_back_is_found_and_named_once(
     world: World, server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
