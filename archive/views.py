@@ -138,7 +138,7 @@ def _seasons(catalog: Catalog, missing: dict[str, str]) -> str:
     typed = ", ".join(f"{name}::{kind} as {name}" for name, kind in _SEASONS.items())
     values = ",\n    ".join(rows)
     # Every value in it is a literal that _literal has quoted.
-    return f"select {typed}\n  from (values\n    {values}\n  ) as sealed({', '.join(_SEASONS)})"  # noqa: S608
+    return f"select {typed}\n  from (values\n    {values}\n  ) as sealed({', '.join(_SEASONS)})"  # noqa: S608 - own words
 
 
 def _season(one: Sealed, facts: StandingFacts, grants: Sealed | None, missing: set[str]) -> str:

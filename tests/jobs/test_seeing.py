@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -32,9 +32,6 @@ from tests.support.cli import World, finale, started
 from tests.support.watching import get, metrics, told
 
 MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
-NOW = datetime.now(UTC).replace(microsecond=0)
-HOUR = timedelta(hours=1)
-TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
 #: What a daemon tells of itself, beside what the ledger tells.
 OWN = {"finale_rounds_total", "finale_boards_in_flight", "finale_server_up"}
 
@@ -42,15 +39,7 @@ OWN = {"finale_rounds_total", "finale_boards_in_flight", "finale_server_up"}
 @pytest.fixture
 def ended(world: World) -> World:
     """A season that has ended an hour ago and is due."""
-    season = f"starts_at = {(NOW - 3 * HOUR).isoformat()}, ends_at = {(NOW - HOUR).isoformat()}"
-    world.configure(
-        '[board.cup]\nties = "shared"\ngrace = "0s"\nkeep_live = "7d"\nrewards = "cup.toml"\n'
-        f'calendar = {{ seasons = [{{ id = "one", {season} }}] }}',
-        cup=TABLE,
-    )
-    world.seen("cup", NOW - 2 * HOUR)
-    world.played("cup", f"m1,ann,5,{(NOW - 2 * HOUR).isoformat()}")
-    return world
+    return watching.ended_season(world)
 
 
 def test_the_metrics_follow_the_season(ended: World) -> None:

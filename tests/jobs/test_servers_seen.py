@@ -6,7 +6,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -22,23 +21,11 @@ from tests.support import watching
 from tests.support.cli import World, started
 from tests.support.watching import get, metrics
 
-NOW = datetime.now(UTC).replace(microsecond=0)
-HOUR = timedelta(hours=1)
-TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
-
 
 @pytest.fixture
 def ended(world: World) -> World:
     """A season that has ended an hour ago and is due."""
-    season = f"starts_at = {(NOW - 3 * HOUR).isoformat()}, ends_at = {(NOW - HOUR).isoformat()}"
-    world.configure(
-        '[board.cup]\nties = "shared"\ngrace = "0s"\nkeep_live = "7d"\nrewards = "cup.toml"\n'
-        f'calendar = {{ seasons = [{{ id = "one", {season} }}] }}',
-        cup=TABLE,
-    )
-    world.seen("cup", NOW - 2 * HOUR)
-    world.played("cup", f"m1,ann,5,{(NOW - 2 * HOUR).isoformat()}")
-    return world
+    return watching.ended_season(world)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Whoever watches a daemon: reads its port, and has a webhook that it tells."""
+"""Whoever watches a daemon: reads its port, has a webhook that it tells, and a season for it to close."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.cli import World
 
 Samples = dict[tuple[str, ...], float]
 
@@ -67,3 +70,17 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def ended_season(world: World) -> World:
+    """Configure the board ``cup``, with rewards, and play its season, which has ended an hour ago and is due."""
+    now, hour = datetime.now(UTC).replace(microsecond=0), timedelta(hours=1)
+    season = f"starts_at = {(now - 3 * hour).isoformat()}, ends_at = {(now - hour).isoformat()}"
+    world.configure(
+        '[board.cup]\nties = "shared"\ngrace = "0s"\nkeep_live = "7d"\nrewards = "cup.toml"\n'
+        f'calendar = {{ seasons = [{{ id = "one", {season} }}] }}',
+        cup='version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n',
+    )
+    world.seen("cup", now - 2 * hour)
+    world.played("cup", f"m1,ann,5,{(now - 2 * hour).isoformat()}")
+    return world
