@@ -127,3 +127,22 @@ class Season:
     def name(self) -> str:
         """``board/season``, as messages and logs name it."""
         return f"{self.board.name}/{self.id}"
+
+
+def unstored(board: Board, bounds: Bounds, state: State) -> Season:
+    """Return a season as the ledger would have it if it were told of it: with no number, and nothing done yet."""
+    return Season(
+        key=0,
+        board=board,
+        bounds=bounds,
+        state=state,
+        live_key=keys.live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at),
+        closes_at=bounds.ends_at + board.grace,
+        backfill=False,
+        frozen_at=None,
+        sealed_at=None,
+        keep_until=None,
+        hold=None,
+        attempts=0,
+        last_error=None,
+    )

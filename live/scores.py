@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from redis import Redis
 
+from leaderboard.errors import UnavailableError
 from live.nodes import serving
 from live.scripts import send
 from live.translate import translated
@@ -32,10 +33,31 @@ def scan(client: Redis, key: str, cursor: str, count: int) -> tuple[str, list[by
     Whoever is there from the first call to the last is among them, perhaps twice. A cursor means something only to the
     server that gave it, see :func:`server_of`.
     """
+    following, pairs = _scanned(client, key, cursor, count)
+    return following, [member for member, _ in pairs]
+
+
+def every(client: Redis, key: str, count: int) -> Iterator[list[tuple[bytes, float]]]:
+    """Yield members and scores of a whole sorted set, about ``count`` at a time, in no order.
+
+    Whoever is there from the beginning to the end is among them, perhaps twice, with a score that she had meanwhile;
+    who is read by position may be passed over when she moves. Raises UnavailableError too if another server has taken
+    over.
+    """
+    server, cursor, begun = server_of(client, key), "0", False
+    while cursor != "0" or not begun:
+        cursor, pairs = _scanned(client, key, cursor, count)
+        begun = True
+        yield pairs
+    if server_of(client, key) != server:
+        raise UnavailableError(f"another server took {key} over while it was read", hint="run the command again")
+
+
+def _scanned(client: Redis, key: str, cursor: str, count: int) -> tuple[str, list[tuple[bytes, float]]]:
     with translated(client, {key: "zset"}):
         # The client makes pairs of member and score of the reply.
         following, pairs = send(serving(client, key), "ZSCAN", key, cursor, "COUNT", count)
-    return following.decode() if isinstance(following, bytes) else str(following), [member for member, _ in pairs]
+    return following.decode() if isinstance(following, bytes) else str(following), pairs
 
 
 def server_of(client: Redis, key: str) -> str:

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from leaderboard.errors import FinaleError
-from reconcile.compare import Compared, Rule, compared, narrow, settings_of
+from reconcile.compare import Compared, Rule, compared, narrow, room, settings_of
+from reconcile.failures import kept, raised
 
 _SINCE_2000 = 946_684_800_000_000  #: microseconds from 1970 to 2000
 _HASHED = pa.schema(
@@ -51,25 +52,21 @@ def compared_by_buckets(
     theirs = _by_bucket(ledger.tallies())
     failures: list[FinaleError] = []
     # Rows must come out in the order in which they went in.
-    with duckdb.connect(config={**settings_of(rule), "preserve_insertion_order": True}) as connection:
-        try:
-            mine = _by_bucket(_tallied(connection, _kept(standings(), failures), rule))
-            differ = {bucket for bucket in mine.keys() | theirs.keys() if mine.get(bucket) != theirs.get(bucket)}
-            chosen = _chosen(connection, _kept(standings(), failures), differ)
-            with ledger.rows(sorted(differ)) as rows, compared(chosen, rows, rule) as found:
-                alike = [tally for bucket, tally in mine.items() if bucket not in differ]
-                counts = found.counts
-                found.counts = replace(
-                    counts,
-                    equal=counts.equal + sum(players for players, _, _ in alike),
-                    redis_points=counts.redis_points + sum(points for _, points, _ in alike),
-                    ledger_points=counts.ledger_points + sum(points for _, points, _ in alike),
-                )
-                yield found
-        except duckdb.Error:
-            for error in failures:
-                raise error from error.__cause__
-            raise
+    settings = {**settings_of(rule), "preserve_insertion_order": True}
+    with duckdb.connect(config=settings) as connection, room(rule), raised(failures):
+        mine = _by_bucket(_tallied(connection, kept(standings(), failures), rule))
+        differ = {bucket for bucket in mine.keys() | theirs.keys() if mine.get(bucket) != theirs.get(bucket)}
+        chosen = _chosen(connection, kept(standings(), failures), differ)
+        with ledger.rows(sorted(differ)) as rows, compared(chosen, rows, rule) as found:
+            alike = [tally for bucket, tally in mine.items() if bucket not in differ]
+            counts = found.counts
+            found.counts = replace(
+                counts,
+                equal=counts.equal + sum(players for players, _, _ in alike),
+                redis_points=counts.redis_points + sum(points for _, points, _ in alike),
+                ledger_points=counts.ledger_points + sum(points for _, points, _ in alike),
+            )
+            yield found
 
 
 def _by_bucket(table: pa.Table) -> dict[int, Tally]:
@@ -116,11 +113,3 @@ def _chosen(
         found: Any = connection.sql(f"select {_BUCKET} as bucket from rows_of_batch")  # noqa: S608 - no value in it
         numbers = found.to_arrow_table()["bucket"].to_numpy()
         yield rows.filter(pa.array(wanted[numbers]))
-
-
-def _kept(batches: Iterable[pa.RecordBatch], failures: list[FinaleError]) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from batches
-    except FinaleError as error:
-        failures.append(error)
-        raise

@@ -14,11 +14,13 @@ import pyarrow as pa
 from leaderboard.errors import FinaleError, InputError, UnavailableError
 from leaderboard.sums import exact_sum
 from reconcile.drift import CLASSES, SCHEMA, Comparison, Difference, Drift, rows_of
+from reconcile.failures import kept, raised
 
 SHOWN = 20  #: players named as examples; all are counted, and all stand in the report
 MEMORY = "200MB"  #: what the join may hold; the rest goes to its folder. More made ten million players no faster
 _ROWS = 50_000
-_SIDE = pa.schema([("player_id", pa.binary()), ("points", pa.int64()), ("reached_at", pa.int64())])
+#: What either side is made of.
+SIDE = pa.schema([("player_id", pa.binary()), ("points", pa.int64()), ("reached_at", pa.int64())])
 
 # A row is looked for, not a NULL: `is distinct from` tells a missing row from a missing value. Times are compared at
 # the codec's unit, floored from the season's start as the score has them. The join builds its table of what stands on
@@ -113,20 +115,16 @@ class _Side:
     failures: list[FinaleError] = field(default_factory=list)
 
     def reader(self, batches: Iterable[pa.RecordBatch]) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(_SIDE, self._counted(batches))
+        return pa.RecordBatchReader.from_batches(SIDE, self._counted(batches))
 
     def _counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            for batch in batches:
-                rows = narrow(batch)
-                ids, points, _ = rows.columns
-                self.rows += rows.num_rows
-                self.null_ids += ids.null_count
-                self.points += exact_sum((points.fill_null(0) if points.null_count else points).to_numpy())
-                yield rows
-        except FinaleError as error:
-            self.failures.append(error)
-            raise
+        for batch in kept(batches, self.failures):
+            rows = narrow(batch)
+            ids, points, _ = rows.columns
+            self.rows += rows.num_rows
+            self.null_ids += ids.null_count
+            self.points += exact_sum((points.fill_null(0) if points.null_count else points).to_numpy())
+            yield rows
 
 
 def compare(
@@ -153,14 +151,8 @@ def compared(
         connection.register("totals", theirs.reader(totals))
         unit = rule.unit or Unit(0, 1)
         values = {"compare_times": rule.unit is not None, "tolerance": rule.tolerance}
-        try:
+        with room(rule), raised(mine.failures, theirs.failures):
             connection.execute(_DRIFT, {**values, "epoch": unit.epoch, "unit": unit.size})
-        except duckdb.Error as raised:
-            for error in (*mine.failures, *theirs.failures):
-                raise error from error.__cause__
-            if isinstance(raised, duckdb.OutOfMemoryException | duckdb.IOException):
-                raise _no_room(rule, raised) from raised
-            raise
         yield Compared(_counts(connection, mine, theirs), connection)
 
 
@@ -168,12 +160,18 @@ class RepeatedPlayersError(InputError):
     """One side has a player more than once, so the classes do not add up to both totals."""
 
 
-def _no_room(rule: Rule, error: Exception) -> UnavailableError:
-    return UnavailableError(
-        "there is not enough room to compare every player",
-        detail=f"{str(error).splitlines()[0]}; allowed: {rule.memory}, and {rule.folder or 'no folder'} to spill to",
-        hint="free space there, then run the command again",
-    )
+@contextmanager
+def room(rule: Rule) -> Iterator[None]:
+    """Raise UnavailableError where DuckDB has used up what the rule lets it have."""
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+        allowed = f"allowed: {rule.memory}, and {rule.folder or 'no folder'} to spill to"
+        raise UnavailableError(
+            "there is not enough room to compare every player",
+            detail=f"{str(error).splitlines()[0]}; {allowed}",
+            hint="free space there, then run the command again",
+        ) from error
 
 
 def settings_of(rule: Rule) -> dict[str, Any]:
@@ -220,4 +218,4 @@ def narrow(batch: pa.RecordBatch) -> pa.RecordBatch:
         batch.column("points"),
         batch.column("reached_at").cast(pa.int64()),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=_SIDE)
+    return pa.RecordBatch.from_arrays(columns, schema=SIDE)

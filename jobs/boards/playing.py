@@ -7,8 +7,7 @@ from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.calendar import season_at, season_called
 from leaderboard.errors import UnknownNameError
-from leaderboard.keys import live_key
-from leaderboard.season import Bounds, Season
+from leaderboard.season import Bounds, Season, unstored
 from leaderboard.states import State
 from ledger import seasons
 
@@ -24,7 +23,7 @@ def season_to_read(outside: Outside, board: str, season: str | None = None) -> S
         return _now(outside, board, known)
     if bounds := _unrecorded(outside, known, season):
         assert known is not None
-        return _imagined(known, bounds)
+        return unstored(known, bounds, State.OPEN)
     return find(outside, board, season)
 
 
@@ -48,30 +47,11 @@ def _now(outside: Outside, board: str, known: Board | None) -> Season:
         and known.calendar.opens
         and (bounds := season_at(known.calendar, now))
     ):
-        return _imagined(known, bounds)
+        return unstored(known, bounds, State.OPEN)
     if running or begun:
         return max(running or begun, key=lambda one: one.bounds)
     outside.settings.board(board)
     raise UnknownNameError(
         f"no season of board {board} has begun, as far as the ledger knows",
         hint=f"see: finale calendar {board}; finale tick creates the seasons that are running",
-    )
-
-
-def _imagined(board: Board, bounds: Bounds) -> Season:
-    """Return a season as the ledger would have it, if anybody had told it: open, and with no number."""
-    return Season(
-        key=0,
-        board=board,
-        bounds=bounds,
-        state=State.OPEN,
-        live_key=live_key(board.key, board.name, bounds.id, bounds.starts_at, bounds.ends_at),
-        closes_at=bounds.ends_at + board.grace,
-        backfill=False,
-        frozen_at=None,
-        sealed_at=None,
-        keep_until=None,
-        hold=None,
-        attempts=0,
-        last_error=None,
     )

@@ -100,14 +100,15 @@ def ask(outside: Outside, season: Season, *, live: bool = False, deep: bool = Fa
         )
     recounted = recount(outside.database, season) if deep else None
     if not live and reached(season.state, State.SEALED):
-        rows = partial(read_parts_checked, outside.store, load_seal(outside.store, season.board.name, season.id))
-        return _compared(outside, season, "sealed", rows, recounted)
+        seal = load_seal(outside.store, season.board.name, season.id)
+        return _compared(outside, season, "sealed", partial(read_parts_checked, outside.store, seal), recounted)
     if not live and reached(season.state, State.SNAPSHOTTED):
         facts = StandingFacts.from_json(journal.results(outside.database, season.key)[Step.SNAPSHOT]["facts"])
-        rows = partial(reconciling.staged_rows, outside.store, season, facts, reconciling.COLUMNS)
-        return _compared(outside, season, "staged", rows, recounted)
+        staged = partial(reconciling.staged_rows, outside.store, season, facts, reconciling.COLUMNS)
+        return _compared(outside, season, "staged", staged, recounted)
     if season.board.ledger != "own":
-        return _compared(outside, season, "live", partial(reconciling.live_rows, outside, season), recounted)
+        with reconciling.live_standings(outside, season) as rows:
+            return _compared(outside, season, "live", rows, recounted)
     return _live(outside, season, recounted)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from archive.fetch import fetch_part, open_part
@@ -18,8 +18,8 @@ from config.texts import read_secret
 from config.urls import check_postgres
 from jobs.checks.workspace import workspace
 from jobs.wiring import Outside
-from leaderboard.codec import to_microseconds
-from leaderboard.errors import ConfigError
+from leaderboard.codec import Codec, codec_for, to_microseconds
+from leaderboard.errors import ConfigError, InputError
 from leaderboard.season import Season
 from leaderboard.ties import UNIT_MICROSECONDS
 from leaderboard.truth import OutsideLedger
@@ -28,9 +28,10 @@ from ledger import totals
 from ledger.bucketed import Bucketed
 from ledger.outside import Source
 from ledger.watchdog import silence
-from live.board import LiveBoard
+from live import scores
 from reconcile.buckets import compared_by_buckets
 from reconcile.compare import Compared, RepeatedPlayersError, Rule, Unit, compared
+from reconcile.latest import latest
 
 #: The columns of standings that are compared.
 COLUMNS = ("player_id", "points", "reached_at")
@@ -105,20 +106,46 @@ def ledger_totals(outside: Outside, season: Season) -> Iterator[Any]:
             yield own
 
 
-def live_rows(outside: Outside, season: Season) -> Iterator[pa.RecordBatch]:
-    """Yield the live board as it is now, page by page: a player who moves meanwhile is told as last seen."""
-    live = LiveBoard.of(outside.redis, season)
-    rows = iter({row.player_id: row for row in live.top(live.count())}.values())
-    while chunk := list(islice(rows, _ROWS)):
-        times = [None if row.reached_at is None else to_microseconds(row.reached_at) for row in chunk]
-        yield pa.record_batch(
-            [
-                pa.array([row.player_id for row in chunk], pa.binary()),
-                pa.array([int(row.points) for row in chunk], pa.int64()),
-                pa.array(times, pa.int64()).cast(pa.timestamp("us", tz="UTC")),
-            ],
-            names=list(COLUMNS),
-        )
+@contextmanager
+def live_standings(outside: Outside, season: Season) -> Iterator[Callable[[], Iterable[pa.RecordBatch]]]:
+    """Read the live board while it is written to, and yield what gives each player as last seen, as often as asked.
+
+    Raises InputError for a score that none of the board's players can have.
+    """
+    with (
+        workspace(outside.settings.home, f"{season.name}/live") as folder,
+        latest(_live_rows(outside, season), rule_of(season, folder)) as rows,
+    ):
+        yield rows
+
+
+def _live_rows(outside: Outside, season: Season) -> Iterator[pa.RecordBatch]:
+    codec = codec_for(season.board, season.bounds)
+    for key in season.standing_keys:
+        for pairs in scores.every(outside.redis, key, _ROWS):
+            found = np.array([score for _, score in pairs], dtype=np.float64)
+            try:
+                points, times = codec.decode_array(found)
+            except InputError:
+                raise _unread(codec, key, pairs) from None
+            reached_at = pa.nulls(len(pairs), pa.int64()) if times is None else pa.array(times)
+            columns = [pa.array([member for member, _ in pairs], pa.binary()), pa.array(points), reached_at]
+            yield pa.record_batch(columns, names=list(COLUMNS))
+
+
+def _unread(codec: Codec, key: str, pairs: Sequence[tuple[bytes, float]]) -> InputError:
+    """Return the error of the first of the scores that the board's codec does not read."""
+    for member, score in pairs:
+        try:
+            codec.decode(score)
+        except InputError as error:
+            return InputError(
+                f"{member.decode(errors='backslashreplace')!r} in {key} has a score that is none of the board's: "
+                f"{error.message}",
+                detail=error.detail,
+                hint=error.hint or "correct the score where it is written",
+            )
+    raise AssertionError("the scores can be read one by one and not together")
 
 
 def players_in_ledger(outside: Outside, season: Season) -> int | None:

@@ -36,30 +36,19 @@ def adopt(
 
     Example: finale archive adopt lb:2025 --board goals --season s2025 --no-ledger
     """
+    from jobs.seasons.adopting import Request, plan_adopt
     from jobs.seasons.adopting import adopt as adopted
-    from jobs.seasons.adopting import plan_adopt
 
-    who, bounds = who_acts(operator, lever=no_ledger and not dry_run), _bounds(starts_at, ends_at)
+    who = who_acts(operator, lever=no_ledger and not dry_run)
+    request = Request(key, board, season_id, _bounds(starts_at, ends_at), no_ledger)
     with wired() as outside:
         if dry_run:
-            planned = plan_adopt(outside, key, board, season_id, bounds=bounds, no_ledger=no_ledger, who=who)
-            print_plan(planned, as_json)
+            print_plan(plan_adopt(outside, request, who=who), as_json)
             return
         if no_ledger:
             confirm(f"seal {key} without comparing it with any ledger?", yes)
         observer = output.Watching(quiet=as_json)
-        run = adopted(
-            outside,
-            key,
-            board,
-            season_id,
-            bounds=bounds,
-            no_ledger=no_ledger,
-            who=who,
-            because=because,
-            observer=observer,
-        )
-        print_run(run, as_json)
+        print_run(adopted(outside, request, who=who, because=because, observer=observer), as_json)
 
 
 def _bounds(starts_at: str | None, ends_at: str | None) -> tuple[datetime, datetime] | None:

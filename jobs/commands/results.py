@@ -10,8 +10,7 @@ import typer
 from jobs import output
 from jobs.commands import results_export, results_lists, results_void
 from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, wired
-from leaderboard.errors import InputError, WrongStateError
-from leaderboard.states import State, reached
+from leaderboard.errors import InputError
 from leaderboard.wording import counted, listed
 
 results = typer.Typer(help="Match results.", no_args_is_help=True)
@@ -93,21 +92,13 @@ def apply(
 
     Example: finale results apply goals s2026 --all
     """
+    from jobs.checks.repairing import check_repairable
     from jobs.results.taking import apply_all
     from jobs.seasons.closing import find
 
     with wired() as outside:
         found = find(outside, board, season_id)
-        if found.board.ledger != "own":
-            raise WrongStateError(
-                f"board {board} has no ledger of Finale's from which its live key could be written",
-                hint="its live key is written by whoever writes it now",
-            )
-        if reached(found.state, State.SEALED):
-            raise WrongStateError(
-                f"{found.name} is {found.state}: its live key must stay as it was sealed",
-                hint="read a sealed season with finale standings",
-            )
+        check_repairable(found)
         done = apply_all(outside, found, every_total=every)
     if as_json:
         output.print_json({"applied": done.players, "lost_buckets": done.lost_buckets})

@@ -29,8 +29,22 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asks to have adopted: a key, as a season of a configured board.
+
+    Its ``bounds`` are the calendar's unless given. With ``no_ledger`` nothing is compared, which the seal says.
+    """
+
+    key: str
+    board: str
+    season: str
+    bounds: tuple[datetime, datetime] | None = None
+    no_ledger: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """What a person wants adopted: the key, and the board and bounds of the season that it is to be."""
+    """What that comes to: the key, and the board and bounds of the season that it is to be."""
 
     key: str
     board: Board
@@ -39,54 +53,45 @@ class Asked:
 
 def adopt(
     outside: Outside,
-    key: str,
-    board_name: str,
-    season_id: str,
+    request: Request,
     *,
-    bounds: tuple[datetime, datetime] | None,
-    no_ledger: bool,
     who: str,
     because: str = "",
     observer: Observer,
 ) -> Run:
-    """Archive the sorted set ``key`` as a season of a configured board, and return what was done: up to the seal.
+    """Archive the sorted set as the season that it is asked to be, and return what was done: up to the seal.
 
-    The season's ``bounds`` are the calendar's unless given. With ``no_ledger`` nothing is compared, which the seal
-    says. Safe to repeat; until it is sealed, a repetition with another board, other bounds or no ledger begins anew.
+    Safe to repeat; until it is sealed, a repetition with another board, other bounds or no ledger begins anew.
 
     Raises UnknownNameError for an unknown board, season or key, InputError for a key that cannot be the season's or a
     board with shards, NotDueError for a season that has not ended, WrongStateError for a season or key that Finale has
     already, ConfigError for overlapping bounds, and what ``runner.run`` raises.
     """
-    asked, known = _asked(outside, key, board_name, season_id, bounds, no_ledger)
+    asked, known = _asked(outside, request)
     if known is None:
         _check(outside, asked)
-        adoption.adopt(outside.database, asked.board, asked.bounds, key, who=who, because=because)
-        known = seasons.find(outside.database, board_name, season_id)
-        for danger in dangers(outside.redis, key):
+        adoption.adopt(outside.database, asked.board, asked.bounds, asked.key, who=who, because=because)
+        known = seasons.find(outside.database, request.board, request.season)
+        for danger in dangers(outside.redis, asked.key):
             observer.warned(known, Step.SNAPSHOT, danger)
     else:
-        _check_same(known, key)
+        _check_same(known, asked.key)
         if not reached(known.state, State.SEALED) and _differs(known, asked):
             _begin_anew(outside, known, asked, who, because)
-    season = seasons.find(outside.database, board_name, season_id)
+    season = seasons.find(outside.database, request.board, request.season)
     return runner.run(outside, season, who=who, observer=observer, until=Step.SEAL)
 
 
 def plan_adopt(
     outside: Outside,
-    key: str,
-    board_name: str,
-    season_id: str,
+    request: Request,
     *,
-    bounds: tuple[datetime, datetime] | None,
-    no_ledger: bool,
     who: str,
 ) -> list[dict[str, Any]]:
     """Return what ``adopt`` would decide, a line a step, and raise what it would refuse, without changing anything."""
-    asked, known = _asked(outside, key, board_name, season_id, bounds, no_ledger)
+    asked, known = _asked(outside, request)
     if known is not None:
-        _check_same(known, key)
+        _check_same(known, asked.key)
         if reached(known.state, State.SEALED):
             return []
         if not _differs(known, asked):
@@ -98,11 +103,16 @@ def plan_adopt(
     first = "; ".join(_shown(row) for row in _check_rows(outside, asked)[:SHOWN])
     anew = "begin the season anew: " if known is not None else ""
     compared = "nothing" if asked.board.ledger == "none" else "the ledger's totals, every player"
-    rows = sizes(outside.redis, [key])[key]
+    rows = sizes(outside.redis, [asked.key])[asked.key]
+    name = f"{request.board}/{request.season}"
     return [
         {"step": str(Step.SNAPSHOT), "verdict": "act", "why": f"{anew}read {rows:,} rows at one instant: {first}"},
         {"step": str(Step.RECONCILE), "verdict": "follows", "why": f"compare with {compared}"},
-        {"step": str(Step.SEAL), "verdict": "follows", "why": f"seal as {board_name}/{season_id}, write nothing to it"},
+        {
+            "step": str(Step.SEAL),
+            "verdict": "follows",
+            "why": f"seal as {name}, write nothing to it",
+        },
     ]
 
 
@@ -111,27 +121,20 @@ def _shown(row: Standing) -> str:
     return f"{row.position}. {row.name()} has {row.points:,} points{reached_at}"
 
 
-def _asked(
-    outside: Outside,
-    key: str,
-    board_name: str,
-    season_id: str,
-    bounds: tuple[datetime, datetime] | None,
-    no_ledger: bool,
-) -> tuple[Asked, Season | None]:
+def _asked(outside: Outside, request: Request) -> tuple[Asked, Season | None]:
     """Return what is to be adopted, and the season of that name if the ledger has one already."""
-    board = outside.settings.board(board_name)
+    board = outside.settings.board(request.board)
     if board.shards.by != "none":
         raise InputError(
-            f"board {board.name} is spread over {board.shards.number} sorted sets, and {key} is one",
+            f"board {board.name} is spread over {board.shards.number} sorted sets, and {request.key} is one",
             detail="a standing over several keys cannot be adopted from one of them",
-            hint=f"keys named as the board names them are closed with: finale close {board.name} {season_id}; "
+            hint=f"keys named as the board names them are closed with: finale close {board.name} {request.season}; "
             "else adopt the key for a board without shards",
         )
-    if no_ledger:
+    if request.no_ledger:
         board = board.model_copy(update={"ledger": "none"})
-    known = _known(outside, board_name, season_id)
-    return Asked(key, board, _bounds(board, season_id, bounds, known)), known
+    known = _known(outside, request.board, request.season)
+    return Asked(request.key, board, _bounds(board, request.season, request.bounds, known)), known
 
 
 def _known(outside: Outside, board: str, season: str) -> Season | None:

@@ -18,7 +18,7 @@ from jobs.wiring import Outside
 from leaderboard import levers as verdicts
 from leaderboard.calendar import seasons_from
 from leaderboard.levers import Extension
-from leaderboard.season import Bounds, Season
+from leaderboard.season import Bounds, Season, unstored
 from leaderboard.states import State, Step
 from ledger import levers, seals, seasons, totals
 from ledger.levers import Following
@@ -31,7 +31,9 @@ def plan_extend(outside: Outside, season: Season, until: datetime) -> Told:
     """Return what extending would come to, and raise what it would refuse, without changing anything."""
     found = levers.following(outside.database, season, until)
     if not found:
-        found = [(_to_come(season, bounds), False) for bounds in _missing(outside, season, until)]
+        found = [
+            (unstored(season.board, bounds, State.SCHEDULED), False) for bounds in _missing(outside, season, until)
+        ]
     return _told_extension(season, verdicts.extend(season, until, outside.database.now(), found))
 
 
@@ -64,25 +66,6 @@ def _missing(outside: Outside, season: Season, until: datetime) -> list[Bounds]:
     ]
     known = {one.id for one in seasons.of_board(outside.database, season.board.name)}
     return [bounds for bounds in reached if bounds.id not in known]
-
-
-def _to_come(season: Season, bounds: Bounds) -> Season:
-    """Return a season as it would be if it were created."""
-    return Season(
-        key=0,
-        board=season.board,
-        bounds=bounds,
-        state=State.SCHEDULED,
-        live_key="",
-        closes_at=bounds.ends_at + season.board.grace,
-        backfill=False,
-        frozen_at=None,
-        sealed_at=None,
-        keep_until=None,
-        hold=None,
-        attempts=0,
-        last_error=None,
-    )
 
 
 def _told_extension(season: Season, done: Extension) -> Told:

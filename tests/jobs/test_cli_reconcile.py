@@ -206,6 +206,48 @@ def test_a_ledger_of_the_users_own(world: World, compare: str, ties: str) -> Non
     finale("reconcile", "cup", "one", "--repair", "--as", "ana").refused(23, "no ledger of Finale's")
 
 
+@pytest.mark.parametrize("compare", ["rows", "buckets"])
+@pytest.mark.parametrize(
+    ("ties", "shards", "multiplier"),
+    [
+        ('"shared"', '"none"', 1),
+        ('{ by = "first_to_reach", unit = "hour" }', '{ by = "player", count = 3 }', 2**24),
+    ],
+)
+def test_an_open_season_on_a_ledger_of_the_users_own(
+    world: World, compare: str, ties: str, shards: str, multiplier: int
+) -> None:
+    """Compared as it is now, each class of drift; a score that is none of the board's is refused by key and name."""
+    sql = "select who as player_id, n as points, at as reached_at from game where at < %(ends_at)s"
+    world.configure(
+        f"[board.cup]\nties = {ties}\nshards = {shards}\ncalendar = {{ seasons = [{OPEN}] }}\n"
+        f'ledger = {{ sql = "{sql}" }}\nreconcile = {{ compare = "{compare}" }}\n'
+    )
+    finale("tick").ok()
+    start = NOW - timedelta(days=9)
+    world.sql("create table game (who text, n bigint, at timestamptz)")
+    world.sql("insert into game select 'p' || n, n, %s from generate_series(1, 500) n", start + timedelta(minutes=10))
+    with world.outside() as wired:
+        season = seasons.find(wired.database, "cup", "one")
+
+    def put(player: str, points: float) -> None:
+        score = points * multiplier + (multiplier - 1 if multiplier > 1 else 0)
+        world.redis.zadd(season.standing_keys[season.board.layout.shard(player.encode(), score)], {player: score})
+
+    for number in range(1, 501):
+        put(f"p{number}", number)
+    assert finale("reconcile", "cup", "one", "--json").ok().json["equal"] == 500
+    put("p7", 8)
+    put("intruder", 3)
+    world.sql("insert into game values ('p999', 4, %s)", start + timedelta(minutes=10))
+    found = finale("reconcile", "cup", "one", "--json").refused(18, "differ in 3 players", "where it is written").json
+    assert (found["compared"], found["equal"]) == ("live", 499)
+    assert (found["only_redis"], found["only_ledger"], found["points_differ"]) == (1, 1, 1)
+    key = season.standing_keys[season.board.layout.shard(b"p9", 0.0)]
+    world.redis.zadd(key, {"p9": "inf"})
+    finale("reconcile", "cup", "one").refused(4, f"'p9' in {key} has a score that is none of the board's")
+
+
 def test_wrong_sql_of_a_ledger_is_cured_by_correcting_it(world: World) -> None:
     """I4: a hold for bad SQL is no dead end: each correction in the configuration counts; the seal has the last."""
 
