@@ -82,9 +82,10 @@ def test_an_output_that_takes_nothing_is_told(cup: World) -> None:
 def test_an_interrupt_is_told_and_leaves_the_season_to_the_next_run(cup: World) -> None:
     """Ctrl-C during a close ends it with 130 and without a traceback; the next close goes on."""
     ready, written = os.pipe()
-    # The child says when it is in its first step, and then waits for the signal.
+    # The child says when it is in its first step, and then waits for the signal, which a background job would ignore.
     code = (
-        "import os, time; from jobs.steps.snapshot import Snapshot; "
+        "import os, signal, time; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from jobs.steps.snapshot import Snapshot; "
         f"Snapshot.look = lambda self, work: (os.write({written}, b'in'), time.sleep(60)); "
         "from jobs.cli import main; main()"
     )
