@@ -31,7 +31,7 @@ ZONES = (
     "UTC", "Europe/Berlin", "America/New_York", "America/Santiago", "Africa/Cairo", "Asia/Kolkata",
     "Asia/Tokyo", "Australia/Lord_Howe", "Pacific/Auckland", "America/Sao_Paulo", "Asia/Beirut", "Pacific/Kiritimati",
 )  # fmt: skip  # a row a line
-PERIODS = ("week", "week", "week", "month", "week", "quarter", "week", "year")
+PERIODS = ("week", "month", "quarter", "year", "month")
 TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
 #: Calls at which a tick is killed, before or after: of each step, and between them.
 CALLS = (
@@ -78,7 +78,7 @@ def kills() -> list[Plan]:
 @pytest.mark.parametrize(
     ("boards", "days", "crashing", "failing", "faults"),
     [
-        pytest.param(4, 22, 0.3, 0.2, ("refuse", "cut"), id="three-weeks"),
+        pytest.param(11, 22, 0.3, 0.2, ("refuse", "cut"), id="three-weeks"),
         # A server that hangs takes a timeout's time, so it is the rarest.
         pytest.param(
             *(50, 365, 0.1, 0.05, (*("refuse", "cut") * 2, "hang")),
