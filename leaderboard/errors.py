@@ -30,7 +30,7 @@ class ConfigError(FinaleError):
 
 
 class InputError(FinaleError):
-    """A file or value handed to a command is not what it must be; nothing of it was taken."""
+    """A file or value handed to a command is not what it must be; an import alone took the rest of it."""
 
     exit_code = 4
 

@@ -34,8 +34,8 @@ def reconcile(
 
     Compared are the sealed standings, else the staged ones, else the live key, where players whose totals are still to
     be written are told apart from drift. Exit code 18 if any player differs. With --repair Redis gets what Finale's
-    ledger has of exactly the drifting players, or of those named; a frozen season is then released to take its snapshot
-    again. With --deep --repair the totals of the ledger are first made what its match results say.
+    ledger has of exactly the drifting players, or of those named; a season that is held goes on once it is released
+    (finale season release). With --deep --repair the totals of the ledger are first made what its match results say.
 
     Example: finale reconcile goals s2026 --deep
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,12 +11,13 @@ import psycopg
 import pytest
 
 from jobs.embedded.postgres_server import PostgresServer
-from tests.support.cli import World, finale
+from tests.support.cli import REPOSITORY, World, finale
 from tests.support.servers import Databases
 
 CONFIG = """
 [board.cup]
 ties = "shared"
+grace = "0s"
 rewards = "cup.toml"
 calendar = { seasons = [
   { id = "one", starts_at = 2026-01-01T00:00:00Z, ends_at = 2026-02-01T00:00:00Z },
@@ -77,7 +80,10 @@ def test_i2_i5_a_restored_ledger_takes_over_what_is_sealed(
 def test_i4_i5_a_ledger_that_lacks_results_pays_nobody_until_they_are_back(
     cup: World, yesterday: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """I4, I5: results came after the backup: held, nobody paid; imported again and reopened, the seals are adopted."""
+    """I4, I5: results came after the backup: held, nobody paid; imported again, the page's commands adopt the seals.
+
+    The board has no grace, so that reopening it without one would be refused.
+    """
     cup.played("cup", NEWER)
     finale("close", "cup", "one").ok()
     before, paid = sealed(cup), cup.sql(PAID, "one")
@@ -91,9 +97,11 @@ def test_i4_i5_a_ledger_that_lacks_results_pays_nobody_until_they_are_back(
     finale("tick", "--as", "cron")
     assert yesterday.sql(PAID, "one") == []
     yesterday.played("cup", NEWER)
-    finale("season", "reopen", "cup", "one", "--because", "restored", "--as", "ana", "--yes").ok()
-    finale("season", "release", "cup", "one", "--because", "restored", "--as", "ana")
-    finale("close", "cup", "one", "--now", "--as", "ana").ok()
+    page = (REPOSITORY / "docs/backup.md").read_text("utf-8")
+    said = re.findall(r"`finale ((?:season reopen|close) B S [^`]+)`", page)
+    assert len(said) == 2
+    for command in said:
+        finale(*shlex.split(command.replace("B S", "cup one"))).ok()
     assert sealed(cup) == before
     assert yesterday.sql(PAID, "one") == paid
     finale("archive", "verify", "--all").ok()
