@@ -81,14 +81,20 @@ class Notifier:
     failed: Callable[[str], None] = lambda _: None
     _notes: queue.SimpleQueue[Note | None] = field(default_factory=queue.SimpleQueue)
     _told: set[tuple[str, str, str]] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
 
     def tell(self, note: Note) -> None:
-        """Send the note soon, unless the same has been told since the season's last step was done, the server back."""
-        if note.kind in ("done", "back"):
-            self._told = {told for told in self._told if told[0] != note.about}
+        """Send the note soon, unless the same has been told since the season's last step was done, the server back.
+
+        A hold is always sent: the ledger knows which are new, and the same reason again is one. Any thread may call it.
+        """
         told = (note.about, note.kind, note.message)
-        if told not in self._told:
+        with self._lock:
+            if note.kind in ("done", "back"):
+                self._told = {one for one in self._told if one[0] != note.about}
+            if told in self._told and note.kind != "hold":
+                return
             self._told.add(told)
             self._notes.put(note)
 
