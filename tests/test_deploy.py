@@ -76,7 +76,7 @@ def dockerfile(word: str) -> list[str]:
 def command_lines() -> Iterator[list[str]]:
     """Return the arguments of every call of Finale in the files and their README."""
     for name in ("finale.service", "finale-tick.service"):
-        for key in ("ExecStartPre", "ExecStart", "ExecStartPost"):
+        for key in ("ExecStart", "ExecStopPost"):
             for line in lines(name, key):
                 program, *arguments = shlex.split(line)
                 assert program == "/opt/finale/bin/finale"
@@ -145,6 +145,9 @@ def test_the_units_are_whole() -> None:
     assert daemon["Service"]["User"] == tick["Service"]["User"] == "finale"
     assert tick["Service"]["Type"] == "oneshot"
     assert timer["Timer"]["OnCalendar"] == "minutely"
+    for name in UNITS[:2]:  # of any outcome, and a configuration that cannot be used ends the main process itself
+        assert not lines(name, "ExecStartPre") and not lines(name, "ExecStartPost")
+    assert len(lines(UNITS[1], "ExecStopPost")) == 1
     codes = {kind.exit_code for kind in _all(FinaleError)}
     for name in UNITS[:2]:
         for key in ("SuccessExitStatus", "RestartPreventExitStatus"):

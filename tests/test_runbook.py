@@ -1,10 +1,12 @@
-"""docs/runbook.md has a place for every hold and every exit code that there is in the source."""
+"""docs/runbook.md has a place for every hold and every exit code that there is in the source, and for every alert."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import re
+
+import yaml
 
 from leaderboard.errors import FinaleError
 from tests.support.holds import FOLDERS, REPOSITORY, reasons, subclasses
@@ -59,3 +61,11 @@ def test_every_exit_code_has_its_section() -> None:
     assert {str(code) for code in found} | {"0", "2", "130", "141"} == sections.keys()
     told = {code: {name for name in names if f"`{name}`" in sections[str(code)]} for code, names in found.items()}
     assert told == found
+
+
+def test_every_alert_has_its_row() -> None:
+    """Each alert that is shipped has one row in the section about them, a description, and no row is of another."""
+    (group,) = yaml.safe_load((REPOSITORY / "docs/monitoring/alerts.yml").read_text("utf-8"))["groups"]
+    section = RUNBOOK.partition("\n## Alerts\n")[2]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [rule["alert"] for rule in group["rules"]]
+    assert [rule["alert"] for rule in group["rules"] if "description" not in rule["annotations"]] == []

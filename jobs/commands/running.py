@@ -13,6 +13,7 @@ import typer
 
 from jobs import output
 from jobs.commands.common import As, named_path, wired, wired_ledger
+from leaderboard.errors import FinaleError
 
 
 def run(
@@ -86,6 +87,8 @@ def metrics(
 ) -> None:
     """Tell what there is to be seen as Prometheus metrics, for cron and the node exporter's textfile collector.
 
+    Where the ledger cannot be read it is finale_up 0 alone that is written, and the exit code says why.
+
     Example: finale metrics --textfile /var/lib/node_exporter/finale.prom
     """
     from archive.appearing import appearing, place_of
@@ -94,10 +97,17 @@ def metrics(
 
     if file is not None:
         place_of(file, force=True)
-    with wired_ledger() as found:
-        written = text(monitoring.look(found.database, found.boards))
+    seen: monitoring.Seen | None = None
+    failed: FinaleError | None = None
+    try:
+        with wired_ledger() as found:
+            seen = monitoring.look(found.database, found.boards)
+    except FinaleError as error:
+        failed = error  # told after the file is written: an old one would go on saying that all is well
     if file is None:
-        output.out.file.write(written.decode())
-        return
-    with appearing(file, force=True) as whole:
-        whole.write(written)
+        output.out.file.write(text(seen).decode())
+    else:
+        with appearing(file, force=True) as whole:
+            whole.write(text(seen))
+    if failed:
+        raise failed

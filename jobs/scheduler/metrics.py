@@ -1,8 +1,9 @@
-"""Prometheus metrics from the ledger: the same from a daemon's port and from a file that cron writes."""
+"""Prometheus metrics of the ledger: the same from a daemon's port and from a file that cron writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -37,7 +38,7 @@ METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
 class LedgerCollector(Collector):
     """Looks at the ledger whenever metrics are asked for; when that fails, ``finale_up`` is 0 and there is no other."""
 
-    def __init__(self, look: Callable[[], Seen]) -> None:
+    def __init__(self, look: Callable[[], Seen | None]) -> None:
         self._look = look
 
     def describe(self) -> Iterable[Metric]:
@@ -45,9 +46,10 @@ class LedgerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         families = {name: GaugeMetricFamily(name, told, labels=labels) for name, (told, labels) in METRICS.items()}
-        try:
+        seen: Seen | None = None
+        with suppress(FinaleError):
             seen = self._look()
-        except FinaleError:
+        if seen is None:
             families["finale_up"].add_metric((), 0)
             yield families["finale_up"]
             return
@@ -84,8 +86,8 @@ def _season(families: dict[str, Any], row: dict[str, Any], now: datetime) -> Non
     families["finale_season_overdue_seconds"].add_metric((*labels, str(timing.step)), 0 if waits else max(0.0, -left))
 
 
-def text(seen: Seen) -> bytes:
-    """Return the metrics in Prometheus' text format."""
+def text(seen: Seen | None) -> bytes:
+    """Return the metrics in Prometheus' text format; None: the ledger could not be read."""
     registry = CollectorRegistry()
     registry.register(LedgerCollector(lambda: seen))
     return generate_latest(registry)

@@ -72,6 +72,19 @@ def test_the_textfile_is_written_whole(ended: World, tmp_path: Path) -> None:
     finale("metrics", "--textfile", str(tmp_path / "no" / "finale.prom")).refused(4, "there is no folder", "hint:")
 
 
+def test_the_textfile_says_that_the_ledger_is_away(
+    ended: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file of before is replaced by ``finale_up 0`` alone, on stdout too; the exit code is the ledger's."""
+    file = tmp_path / "finale.prom"
+    finale("metrics", "--textfile", str(file)).ok()
+    monkeypatch.setenv("FINALE_POSTGRES", f"postgresql:///finale?host={tmp_path}")
+    finale("metrics", "--textfile", str(file)).refused(10, "PostgreSQL")
+    assert told(file.read_text()) == {("finale_up",): 0}
+    answer = finale("metrics")
+    assert (answer.code, told(answer.out)) == (10, {("finale_up",): 0})
+
+
 def test_the_textfile_replaces_a_file_and_nothing_else(ended: World, tmp_path: Path) -> None:
     """A symbolic link is followed and stays one; a pipe, a device, a folder is refused and stays what it is."""
     file, link, pipe = tmp_path / "real" / "finale.prom", tmp_path / "finale.prom", tmp_path / "pipe"
