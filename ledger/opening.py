@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from leaderboard import keys
@@ -39,15 +42,27 @@ def count_again(database: Database, key: int, board: Board, bounds: Bounds) -> N
 
     Belongs in a transaction in which the source's barrier is closed. Raises ConfigError as ``fix`` does.
     """
-    _count_history(database, counting.source_id(database, board.source), key, board, bounds)
+    source = counting.source_id(database, board.source)
+    counting.stage(database, [counting.rule(key, board, bounds)])
+    # Never added to the totals: they have most of these results already.
+    database.rows("opening.touched", _history(source, key, board, bounds))
+    _settle(database, board, bounds, counting.recount(database, source))
 
 
 def _count_history(database: Database, source: int, key: int, board: Board, bounds: Bounds) -> None:
     rules = [counting.rule(key, board, bounds)]
     counting.stage(database, rules)
+    database.rows("opening.history", _history(source, key, board, bounds))
+    _settle(database, board, bounds, counting.count(database, source, rules))
+
+
+def _history(source: int, key: int, board: Board, bounds: Bounds) -> dict[str, Any]:
     values = {"source_id": source, "key": key, "wanted": Jsonb(as_text(board.where))}
-    database.rows("opening.history", {**values, "starts_at": bounds.starts_at, "ends_at": bounds.ends_at})
-    for beyond in counting.count(database, source, rules):
+    return {**values, "starts_at": bounds.starts_at, "ends_at": bounds.ends_at}
+
+
+def _settle(database: Database, board: Board, bounds: Bounds, found: list[DictRow]) -> None:
+    for beyond in found:
         raise ConfigError(
             f"board {board.name} cannot count season {bounds.id}: player {beyond['player_id']!r} has "
             f"{beyond['points']:,} points there",
