@@ -16,9 +16,9 @@ from archive.drain import pages
 from archive.instant import Connect
 from archive.merge import Rows, merged
 from archive.pacing import PAGE_BUDGET, PAGE_ROWS
-from archive.proof import ProofConnection
+from archive.proof import DisturbedError, ProofConnection
 from archive.refusals import CrowdedError
-from archive.removal import Departing, Departure, KeyChangedError, LeavingError, Removal
+from archive.removal import Departing, Departure, KeyChangedError, LeavingError, Removal, naming
 from leaderboard.errors import FinaleError
 
 _AT_ONCE = 8  # servers
@@ -69,14 +69,14 @@ def _prove(
 ) -> None:
     """See that each key, given with its server, is what was sealed: servers side by side, each key after key.
 
-    Raises what :meth:`Departing.prove` raises, of the first key where several fail; ``told`` names what differs once
-    nobody reads any more, since it reads all keys again.
+    Raises what :meth:`Departing.prove` raises: of a key that differs, if there is one, since that does not pass by
+    itself; else of the first. ``told`` names what differs once nobody reads any more, since it reads all keys again.
     """
 
     def fails(keys: Sequence[Departing]) -> tuple[Departing, FinaleError] | None:
         for one in keys:
             try:
-                one.prove(drain, lambda: "")
+                one.prove(drain)
             except FinaleError as error:
                 return one, error
         return None
@@ -84,11 +84,20 @@ def _prove(
     shares = [[one for at, one in leaving if at == server] for server in dict.fromkeys(at for at, _ in leaving)]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="finale-prove") as pool:
         failed = dict(filter(None, pool.map(fails, shares)))
-    for _, one in leaving:
-        if isinstance(error := failed.get(one), KeyChangedError):
-            one.prove(drain, told)
-        if error is not None:
-            raise error
+    errors = [failed[one] for _, one in leaving if one in failed]
+    others = [error for error in errors if not isinstance(error, KeyChangedError)]
+    for error in errors:
+        if isinstance(error, KeyChangedError):
+            # A key that could not be proved cannot be read again either: its WATCH is over, or its connection.
+            raise naming(error, partial(_untold, others[0]) if others else told)
+    if others:
+        raise others[0]
+
+
+def _untold(error: FinaleError) -> str:
+    if isinstance(error, DisturbedError):
+        return "who differs is not told, since other shards are being written to"
+    raise error
 
 
 def _watched(proof: ProofConnection, departure: Departure) -> Departing | None:

@@ -119,7 +119,9 @@ class Departing:
         if proof.command("EXISTS", leaving):
             raise LeavingError(f"{key} has been given the name {leaving}", hint="run again")
 
-    def prove(self, drain: Callable[[ProofConnection, str], Iterator[Page]], told: Callable[[], str]) -> None:
+    def prove(
+        self, drain: Callable[[ProofConnection, str], Iterator[Page]], told: Callable[[], str] | None = None
+    ) -> None:
         """See that the key is what was sealed; one that is gone is nothing to prove. ``told`` names what differs."""
         sealed = self._departure.sealed
         if not self.present:
@@ -189,22 +191,30 @@ def check_free(proof: ProofConnection, expiry: Expiry | None) -> None:
         )
 
 
-def check_equal(live: Iterable[Page], sealed: KeyFacts, told: Callable[[], str]) -> None:
-    """Raise KeyChangedError unless the ``live`` pages are what was sealed; ``told`` names what differs."""
+def check_equal(live: Iterable[Page], sealed: KeyFacts, told: Callable[[], str] | None) -> None:
+    """Raise KeyChangedError unless the ``live`` pages are what was sealed; ``told`` names what differs, if asked."""
     digest = StandingDigest()
     for page in live:
         digest.update(page.members, page.scores)
     if (digest.rows, digest.hexdigest()) == (sealed.rows, sealed.digest):
         return
+    error = KeyChangedError(
+        f"the live key {sealed.key} differs from its sealed archive and was not removed",
+        detail=f"{digest.rows:,} rows live, {sealed.rows:,} sealed",
+        hint="stop what writes to it, decide what the change means, then put the key back or remove it by hand",
+    )
+    raise naming(error, told) if told else error
+
+
+def naming(error: KeyChangedError, told: Callable[[], str]) -> KeyChangedError:
+    """Return the error with what ``told`` says of who differs; that nobody can say it takes nothing back."""
     try:
         differs = told()
     except DisturbedError:
         differs = "it is still being written to"
-    raise KeyChangedError(
-        f"the live key {sealed.key} differs from its sealed archive and was not removed",
-        detail=f"{digest.rows:,} rows live, {sealed.rows:,} sealed; {differs}",
-        hint="stop what writes to it, decide what the change means, then put the key back or remove it by hand",
-    )
+    except FinaleError as other:
+        differs = f"who differs is not told: {other.message}"
+    return KeyChangedError(error.message, detail=f"{error.detail}; {differs}", hint=error.hint)
 
 
 def wait_for_replicas(proof: ProofConnection) -> tuple[int, int | None]:
