@@ -69,15 +69,27 @@ def choose(outside: Outside, season: Season, path: Path | None) -> Chosen:
     """
     if path is not None:
         return Chosen(read_table(path), str(path), path.parent)
-    results = journal.results(outside.database, season.key)
-    table = rewarding.table_of(outside, season, results)
-    if table is None:
+    closed = reached(season.state, State.CLOSING)
+    found = rewarding.paying(outside, season, journal.results(outside.database, season.key))
+    if found is None and closed and season.board.rewards is None:
+        raise UnknownNameError(
+            f"board {season.board.name} had no reward table when {season.id} closed, so nobody is paid",
+            hint="name one with --table FILE"
+            + (
+                ""
+                if reached(season.state, State.REWARDED)
+                else "; approve its preview once the season is sealed to pay by it"
+            ),
+        )
+    if found is None:
         raise UnknownNameError(
             f"board {season.board.name} has no reward table",
             hint="name one with --table FILE, or with rewards = … in the board's configuration",
         )
-    closed = "as it was when the season closed" if reached(season.state, State.CLOSING) else "as configured"
-    return Chosen(table, f"{season.board.rewards}, {closed}", rewarding.folder_of(outside, season))
+    if found.approved:
+        return Chosen(found.table, "the reward table that was approved", found.folder)
+    when = "as it was when the season closed" if closed else "as configured"
+    return Chosen(found.table, f"{season.board.rewards}, {when}", found.folder)
 
 
 def preview(outside: Outside, season: Season, chosen: Chosen) -> dict[str, Any]:
@@ -131,7 +143,7 @@ def _told(
 def _before(outside: Outside, season: Season) -> dict[str, Any] | None:
     """Return what the season before was granted; None if it was not, or not yet."""
     before = previous_season(outside, season)
-    if before is None or not reached(before.state, State.REWARDED) or before.board.rewards is None:
+    if before is None or not reached(before.state, State.REWARDED):
         return None
     try:
         seal = load_seal(outside.store, before.board.name, before.id, "grants")

@@ -47,14 +47,27 @@ def compute(standings: Standings, table: RewardTable, facts: Collected, season: 
     return Computation(planned, totals, counted())
 
 
-def table_of(outside: Outside, season: Season, results: Mapping[str, Mapping[str, Any]]) -> RewardTable | None:
-    """Return the table that pays a season: one that was approved, else that of its close, before it the configured one.
+@dataclass(frozen=True, slots=True)
+class Paying:
+    """The table that pays a season, the folder of its files of facts, and whether it is one that was approved."""
 
-    None if there is none of these.
+    table: RewardTable
+    folder: Path
+    approved: bool = False
+
+
+def paying(outside: Outside, season: Season, results: Mapping[str, Mapping[str, Any]]) -> Paying | None:
+    """Return what pays a season: a table that was approved, else that of its close, before it the configured one.
+
+    None if there is none of these; a board that named no table when it closed is not paid by one configured later.
     """
-    approved = approval(outside, season)
-    fixed = approved.table if approved else results.get(Step.CLOSE, {}).get("reward_table")
-    return RewardTable.from_definition(fixed) if fixed else outside.settings.tables.get(season.board.name)
+    if (approved := approval(outside, season)) is not None:
+        return Paying(RewardTable.from_definition(approved.table), folder_of(outside, season), approved=True)
+    fixed = results.get(Step.CLOSE, {}).get("reward_table")
+    if fixed:
+        return Paying(RewardTable.from_definition(fixed), folder_of(outside, season))
+    configured = outside.settings.tables.get(season.board.name) if season.board.rewards is not None else None
+    return Paying(configured, folder_of(outside, season)) if configured else None
 
 
 def folder_of(outside: Outside, season: Season) -> Path:

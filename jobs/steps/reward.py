@@ -16,6 +16,7 @@ from archive.seal import Seal
 from archive.sealed_grants import GrantFacts
 from jobs.payout import rewarding
 from jobs.payout.facts import Collected, collect
+from jobs.payout.rewarding import Paying
 from jobs.payout.sealed import check_there, committed
 from jobs.seasons.verdicts import Act, Done, Held, Verdict
 from jobs.steps.seal import commit, put, sweep_own
@@ -28,16 +29,17 @@ from ledger.grants import Loaded
 from ledger.seals import SealRow
 from rewards.compute import grants_schema
 from rewards.plan import COLUMNS
-from rewards.table import RewardTable
 
+_APPROVED = "; by the reward table that was approved"
 _TABLE_CHANGED = "; by the reward table as it was when the season closed, the configured one has changed since"
+_NO_TABLE = "no reward table when the season closed, so no grants"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     name: str
     rewards: str | None  #: the reward table that the board named when the season closed
-    table: RewardTable | None  #: as it was then
+    paying: Paying | None  #: that table as it was then, or another one that a person has approved
     changed: bool  #: whether the configured one is another by now
     committed: SealRow | None
 
@@ -50,21 +52,21 @@ class Reward:
         check_there(work.outside, work.season)
         board = work.season.board
         configured = work.outside.settings.tables.get(board.name)
-        table = rewarding.table_of(work.outside, work.season, work.results)
+        paying = rewarding.paying(work.outside, work.season, work.results)
         return Facts(
             f"{board.name} {work.season.id}",
             board.rewards,
-            table,
-            configured is not None and configured != table,
+            paying,
+            configured is not None and paying is not None and configured != paying.table,
             seals.find(work.outside.database, work.season.key, "grants"),
         )
 
     def plan(self, facts: Facts) -> Verdict:
         if facts.committed is not None:
             return Act("publish and load the grants that are sealed")
-        if facts.rewards is None:
-            return Act("note that the board has no reward table")
-        if facts.table is None:
+        if facts.paying is None and facts.rewards is None:
+            return Act("note that the board had no reward table when the season closed")
+        if facts.paying is None:
             return Held(
                 f"the reward table {facts.rewards} of this board is no longer configured, so nobody would be paid",
                 "the board named it when the season closed",
@@ -75,9 +77,9 @@ class Reward:
     def act(self, work: Acting, facts: Facts) -> Done:
         row = facts.committed
         if row is None:
-            if facts.rewards is None or facts.table is None:
-                return Done({"grants": 0, "table": None}, "no reward table, so no grants")
-            row = commit(work, "grants", _stage(work, facts.table))
+            if facts.paying is None:
+                return Done({"grants": 0, "table": None}, _NO_TABLE)
+            row = commit(work, "grants", _stage(work, facts.paying))
         seal = put(work, row)
         publish(work.outside.store, seal)
         assert isinstance(seal.facts, GrantFacts)
@@ -93,15 +95,21 @@ class Reward:
                 "digest": seal.facts.digest,
                 "path": seal.path,
             },
-            f"{seal.facts.rows:,} grants: {sums or 'nothing'}{_TABLE_CHANGED if facts.changed else ''}",
+            f"{seal.facts.rows:,} grants: {sums or 'nothing'}{_by(facts)}",
         )
 
 
-def _stage(work: Acting, table: RewardTable) -> GrantFacts:
+def _by(facts: Facts) -> str:
+    if facts.paying is not None and facts.paying.approved:
+        return _APPROVED
+    return _TABLE_CHANGED if facts.changed else ""
+
+
+def _stage(work: Acting, paying: Paying) -> GrantFacts:
     """Compute and stage the grants, put the facts; raise SeasonHeldError if these may not be paid."""
-    season, store = work.season, work.outside.store
+    season, store, table = work.season, work.outside.store, paying.table
     seal = committed(work.outside, season, "standings")
-    collected = _collected(work, table)
+    collected = _collected(work, paying)
     found = rewarding.compute(_standings(work, seal), table, collected, season)
     attempt = work.attempt(0)
     folder = staging_dir(season.board.name, season.id, attempt)
@@ -128,10 +136,10 @@ def _stage(work: Acting, table: RewardTable) -> GrantFacts:
     )
 
 
-def _collected(work: Acting, table: RewardTable) -> Collected:
+def _collected(work: Acting, paying: Paying) -> Collected:
     """Return the outside facts; what is wrong with them only a person can mend."""
     try:
-        return collect(work.outside, work.season, table, rewarding.folder_of(work.outside, work.season))
+        return collect(work.outside, work.season, paying.table, paying.folder)
     except (AccessError, ConfigError, InputError) as error:
         raise SeasonHeldError(
             f"{work.season.name}: the facts that its rewards need cannot be read, so nobody is paid",
