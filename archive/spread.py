@@ -19,13 +19,15 @@ from leaderboard.shards import Layout
 class Spread:
     """The rows of a standing, batch after batch, dealt to the shards that the layout says they were in.
 
+    ``ours``: whether Finale wrote them; other people's writers may spread players in a way of their own.
     Raises ArchiveMismatchError unless there are as many ``keys`` as shards.
     """
 
-    def __init__(self, layout: Layout, keys: Sequence[KeyFacts]) -> None:
+    def __init__(self, layout: Layout, keys: Sequence[KeyFacts], *, ours: bool) -> None:
         if len(keys) != layout.number:
             raise ArchiveMismatchError(f"the seal tells of {len(keys)} live keys, its board has {layout.number} shards")
         self._layout = layout
+        self._ours = ours
         self._keys = keys
         self._digests = [StandingDigest() for _ in keys]
 
@@ -40,14 +42,18 @@ class Spread:
 
     @property
     def as_laid_out(self) -> bool:
-        """Whether each key had as many rows as the layout gives it. Other people's writers may spread them otherwise.
+        """Whether the rows of each key can be told by the layout: there are as many, and where others wrote, the same.
 
-        Then no row tells which key it was in, and no digest of a key can be computed.
+        Otherwise no row tells which key it was in, and no digest of a key can be computed.
         """
-        return [digest.rows for digest in self._digests] == [key.rows for key in self._keys]
+        as_many = [digest.rows for digest in self._digests] == [key.rows for key in self._keys]
+        return as_many and (self._ours or not self._differing())
 
     def faults(self) -> list[str]:
-        """Return the keys whose digest is not the sealed one; meaningful if the rows were :attr:`as_laid_out`."""
+        """Return the keys whose digest is not the sealed one; none unless the rows were :attr:`as_laid_out`."""
+        return self._differing() if self.as_laid_out else []
+
+    def _differing(self) -> list[str]:
         found = [(key, digest.hexdigest()) for key, digest in zip(self._keys, self._digests, strict=True)]
         return [
             f"digest of the live key {key.key} {here}, the seal says {key.digest}"

@@ -120,7 +120,8 @@ class _Standing:
         self._codec = _codec(self._board, seal.bounds)
         self._ranker = Ranker(shared=self._board.ties.by != "member")
         self._digest = StandingDigest()
-        self._spread = Spread(self._board.layout, facts.keys) if len(facts.keys) > 1 else None
+        ours = self._board.ledger_kind == "own"
+        self._spread = Spread(self._board.layout, facts.keys, ours=ours) if len(facts.keys) > 1 else None
         self._points = 0
         self._scores: list[float] = []
         self._last: Any = None
@@ -159,7 +160,7 @@ class _Standing:
             found["sum of points"] = (self._points, self._facts.points_sum)
         if len(self._facts.keys) == 1:
             found["digest of the live key"] = (self._digest.hexdigest(), self._facts.keys[0].digest)
-        spread = self._spread.faults() if self._spread and self._spread.as_laid_out else []
+        spread = self._spread.faults() if self._spread else []
         wrong = [
             Fault(path, f"{name} {here}, the seal says {sealed}", expected=sealed, found=here)
             for name, (here, sealed) in found.items()

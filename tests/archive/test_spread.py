@@ -83,6 +83,24 @@ def test_players_whom_another_writer_spread_otherwise_are_no_fault(memory: Store
     assert verify(memory, *SEASON).keys == 0
 
 
+@pytest.mark.parametrize(
+    "ledger", ["none", {"url_env": "THEIRS", "sql": "SELECT player_id, points, reached_at FROM totals"}]
+)
+def test_another_spread_of_as_many_rows_a_key_is_no_fault_either(memory: Store, ledger: Any) -> None:
+    """Mirrored, each of two shards has as many players as CRC-32 gives it; the standing is verified, of no key."""
+    shards = {"by": "player", "count": 2}
+    layout = board(shards=shards).layout
+    ids = sorted((b"p%02d" % number for number in range(40)), key=lambda member: layout.shard(member, 0))
+    even = min(sum(layout.shard(member, 0) == number for member in ids) for number in (0, 1))
+    members = ids[:even] + ids[-even:]
+    made = season(shards, lambda member, _: 1 - layout.shard(member, 0), members, ledger=ledger)
+    assert [key.rows for key in made.facts.keys] == [even, even]
+    made.publish(memory)
+    assert verify(memory, *SEASON).keys == 0
+    season(shards, None, members, ledger=ledger).publish(again := open_store("memory://", {}))
+    assert verify(again, *SEASON).keys == 2
+
+
 def test_a_seal_with_other_keys_than_its_board_has_shards(memory: Store) -> None:
     made = season(LAYOUTS[0])
     replace(made, facts=replace(made.facts, keys=(*made.facts.keys, KeyFacts("more", 0, "0" * 64)))).publish(memory)
