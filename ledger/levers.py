@@ -118,7 +118,8 @@ def reopen(
 ) -> tuple[Extension, int]:
     """Take the season back to open, as ``verdict`` says; return its new bounds, and how many late results count now.
 
-    What its steps had found is forgotten, and its hold with it. Raises what ``verdict`` raises, and LeaseLostError.
+    What its steps had found is forgotten, and its hold with it. What was voided after the freeze counts no more. Raises
+    what ``verdict`` raises, and LeaseLostError.
     """
     with database.transaction():
         leases.check(database, lease)
@@ -131,9 +132,11 @@ def reopen(
             raise leases.lost(lease)
         database.rows("levers.forget_results", {"key": season.key})
         taken = database.rows("levers.take_late", {"key": season.key, "ends_at": extension.bounds.ends_at})
+        # No total stands any more, so corrections have nothing to undo: what is void counts no more.
+        followed = database.rows("levers.forget_late_voids", {"key": season.key})
         _move(database, season, extension.bounds, extension.closes_at)
         detail = {"from": str(season.state), "late_counted": len(taken), "closes_at": extension.closes_at.isoformat()}
-        detail |= {**_moved(season.bounds, extension.bounds), "because": because}
+        detail |= {"voids_followed": len(followed), **_moved(season.bounds, extension.bounds), "because": because}
         journal.write(database, season.key, "reopened", who=who, fence=lease.fence, detail=detail)
         _move_following(database, extension, found, who=who, because=f"{season.id} was reopened: {because}")
     return extension, len(taken)

@@ -58,6 +58,9 @@ where l.season_id = %(key)s and r.source_id = l.source_id and r.match_id = l.mat
   and r.played_at < %(ends_at)s
 returning 1 as taken;
 
+-- name: forget_late_voids
+delete from finale.late_void where season_id = %(key)s returning 1 as forgotten;
+
 -- name: retry
 update finale.season set attempts = 0, retry_at = null
 where season_id = %(key)s and held_at is null

@@ -193,6 +193,21 @@ def test_reopening_with_a_later_end_takes_results_played_after_the_old_one(runni
     assert bounds(running, "one")[1] == NOW + HOUR
 
 
+def test_what_was_voided_after_the_freeze_is_not_paid_once_reopened(ended: World) -> None:
+    """I4: a cheater is found before the seal: reopened and closed again, the season pays him nothing."""
+    ended.played("cup", f"m2,eve,90,{(NOW - 3 * HOUR).isoformat()}")
+    finale("close", "cup", "one", "--until", "reconcile").ok()
+    finale("results", "void", "m2", "--board", "cup", *WHO).ok()
+    finale("season", "reopen", "cup", "one", *WHO).ok()
+    assert ended.sql("select player_id, points from finale.player_total") == [(b"ann", 5)]
+    assert last_entry(ended, "one")[2]["voids_followed"] == 1
+    ended.sql("update finale.season set closes_at = ends_at")
+    finale("close", "cup", "one", "--until", "deliver").ok()
+    top = finale("standings", "cup", "one", "--json").ok().json
+    assert [one["player_id"] for one in top] == ["ann"]
+    assert ended.sql("select distinct player_id from finale.grants") == [(b"ann",)]
+
+
 def test_i2_a_sealed_season_is_not_reopened(ended: World) -> None:
     """I2: neither once it is sealed, nor when the seal is committed and its put has not been recorded."""
     finale("close", "cup", "one", "--until", "reconcile").ok()

@@ -11,11 +11,11 @@ import pytest
 from leaderboard.board import Board
 from leaderboard.levers import Extension
 from leaderboard.season import Season
-from ledger import levers
+from ledger import levers, voids
 from ledger.database import Database
 from ledger.freeze import freeze
 from ledger.leases import Lease
-from tests.ledger.support import HOUR, NOON, YEAR, board, by_hand, closing, result, season_of, take, totals
+from tests.ledger.support import HOUR, NOON, YEAR, board, by_hand, closing, count, result, season_of, take, totals
 
 MINUTE = timedelta(minutes=1)
 KINDS = [
@@ -67,3 +67,17 @@ def test_i6_a_reopened_season_counts_its_late_results_once(database: Database, k
     take(database, *late, boards=[kind])
     assert _reopened(database, season_of(database), lease) == 2
     assert totals(database, season) == by_hand([*played, *late], kind.aggregate, descending=kind.descending)
+
+
+def test_i4_a_reopened_season_counts_nothing_that_was_voided_after_its_freeze(database: Database) -> None:
+    """I4: open again, its totals no longer stand: no cheater is sealed, and corrections have nothing to undo."""
+    season, lease = closing(database)
+    take(database, result("m1", points=5), result("m2", points=90, at=NOON + MINUTE), result("m2", "eve", 90))
+    freeze(database, lease, season)
+    take(database, late := result("m3", points=1, at=NOON + 2 * MINUTE))
+    voids.void(database, "goals", "m2", who="op", because="cheats")
+    assert totals(database, season)[b"eve"] == (90, NOON, 1)
+    _reopened(database, season_of(database), lease)
+    assert totals(database, season) == by_hand([result("m1", points=5), late])
+    assert count(database, "late_void") == 0
+    assert voids.after_freeze(database, season.key) == []
