@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from jobs.scheduler.overdue import overdue
 from leaderboard.errors import FinaleError
 from ledger import agenda
 from ledger.monitoring import Seen
@@ -23,7 +23,7 @@ METRICS: dict[str, tuple[str, tuple[str, ...]]] = {
     "finale_paused": ("Whether everything is paused", ()),
     "finale_season_state": ("1 for the state in which a season is", (*SEASON, "state")),
     "finale_season_boundary_seconds": ("Seconds until the next step is due; negative once it is", STEP),
-    "finale_season_overdue_seconds": ("Seconds since which a step has been due that no person is waited for", STEP),
+    "finale_season_overdue_seconds": ("Seconds for which a step has been due that waits for nobody", STEP),
     "finale_season_held": ("Whether the season waits for a person", SEASON),
     "finale_season_attempts": ("Tries of the present step that failed", SEASON),
     "finale_season_rows": ("Rows of the last snapshot", SEASON),
@@ -56,7 +56,7 @@ class LedgerCollector(Collector):
         families["finale_up"].add_metric((), 1)
         families["finale_paused"].add_metric((), float(seen.paused))
         for row in seen.seasons:
-            _season(families, row, seen.now)
+            _season(families, row, seen)
         for row in seen.steps:
             labels = (row["board"], row["step"])
             families["finale_last_success_timestamp_seconds"].add_metric(labels, row["at"].timestamp())
@@ -67,7 +67,7 @@ class LedgerCollector(Collector):
         yield from families.values()
 
 
-def _season(families: dict[str, Any], row: dict[str, Any], now: datetime) -> None:
+def _season(families: dict[str, Any], row: dict[str, Any], seen: Seen) -> None:
     labels = (row["board"], row["season"])
     families["finale_season_state"].add_metric((*labels, row["state"]), 1)
     families["finale_season_held"].add_metric(labels, float(row["held_at"] is not None))
@@ -76,14 +76,13 @@ def _season(families: dict[str, Any], row: dict[str, Any], now: datetime) -> Non
         if row[column] is not None:
             families[name].add_metric(labels, row[column])
     if row["leased"]:
-        families["finale_lease_age_seconds"].add_metric(labels, (now - row["leased_at"]).total_seconds())
+        families["finale_lease_age_seconds"].add_metric(labels, (seen.now - row["leased_at"]).total_seconds())
     timing = agenda.timing(row)
     if (at := timing.due_since) is None:
         return
-    left = (at - now).total_seconds()
-    families["finale_season_boundary_seconds"].add_metric((*labels, str(timing.step)), left)
-    waits = row["held_at"] is not None or timing.by_hand
-    families["finale_season_overdue_seconds"].add_metric((*labels, str(timing.step)), 0 if waits else max(0.0, -left))
+    step = (*labels, str(timing.step))
+    families["finale_season_boundary_seconds"].add_metric(step, (at - seen.now).total_seconds())
+    families["finale_season_overdue_seconds"].add_metric(step, overdue(row, seen).total_seconds())
 
 
 def text(seen: Seen | None) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 from jobs.scheduler.health import Health
 from jobs.scheduler.logged import Logged
 from jobs.scheduler.notify import Note, Notifier
+from jobs.scheduler.overdue import Overdue
 from jobs.scheduler.tick import EVERYWHERE, Ticked
 from jobs.seasons.runner import HOLDS
 from jobs.seasons.verdicts import Wait
@@ -17,13 +18,8 @@ from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, LeaseLostError, SeasonHeldError, UnavailableError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, step_from
-from ledger import agenda, monitoring
-from ledger.monitoring import Seen
+from ledger import monitoring
 
-#: How long a step may be due before somebody is told, in seconds.
-OVERDUE = 600
-#: For so long after its start a daemon tells of nothing overdue, in seconds.
-SETTLED = 60
 #: How long a failure for want of an answer waits for what the watch on the servers says, in seconds.
 UNSURE = 30
 #: After these, a person is told that something is done: the season is sealed, paid out, forgotten.
@@ -36,7 +32,7 @@ class Telling(Logged):
     def __init__(self, health: Health | None = None, notifier: Notifier | None = None) -> None:
         super().__init__()
         self._health, self._notifier = health, notifier
-        self._since = time.monotonic()
+        self._overdue = Overdue()
         self._away = False
         self._holding: set[str] = set()
         self._unsure: deque[tuple[float, Note]] = deque(maxlen=1_000)
@@ -139,6 +135,7 @@ class Telling(Logged):
         super().round_failed(error)
         self._away = True
         self._unsure.clear()
+        self._overdue.forget()
         if self._health:
             self._health.round(ready=False, in_flight=0)
         if self._notifier:
@@ -154,18 +151,8 @@ class Telling(Logged):
         if self._notifier:
             self._tell_holds(self._notifier, outside)
             self._tell_unsure(self._notifier)
-        # Who has only just come is about to do what is overdue.
-        if self._notifier and time.monotonic() - self._since > SETTLED:
-            self._tell_overdue(self._notifier, monitoring.look(outside.database, outside.boards))
-
-    @staticmethod
-    def _tell_overdue(notifier: Notifier, seen: Seen) -> None:
-        for row in seen.seasons if not seen.paused else ():
-            timing = agenda.timing(row)
-            at, waits = timing.due_since, row["held_at"] is not None or timing.by_hand
-            if at and not waits and (seen.now - at).total_seconds() > OVERDUE:
-                name, since = f"{row['board']}/{row['season']}", f"due since {at:%Y-%m-%d %H:%M:%S} UTC"
-                notifier.tell(Note("overdue", name, str(timing.step), since))
+            for note in self._overdue.found(monitoring.look_at_seasons(outside.database, outside.boards)):
+                self._notifier.tell(note)
 
 
 def _tracer() -> Any:
