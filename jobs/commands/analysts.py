@@ -58,7 +58,7 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Write the result as CSV to stdout.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a query over the views seasons, standings, grants and grants_net, which hold sealed parts only.
+    """Run a query over the views seasons, standings, grants, corrections, grants_net, which hold sealed parts only.
 
     Without a query, print the views' definitions, ready for the duckdb shell. The query can read nothing but the views,
     and write nothing.
