@@ -17,8 +17,9 @@ select holder, fence, acquired_at, expires_at, expires_at > clock_timestamp() as
 from finale.lease where season_id = %(key)s;
 
 -- name: renew
+-- Not one that was given back, perhaps by another thread: whoever comes next is to get it at once.
 update finale.lease set expires_at = clock_timestamp() + %(length)s
-where season_id = %(key)s and holder = %(holder)s and fence = %(fence)s
+where season_id = %(key)s and holder = %(holder)s and fence = %(fence)s and expires_at <> 'epoch'
 returning expires_at;
 
 -- name: give_back

@@ -92,6 +92,18 @@ def test_giving_back_an_old_lease_does_not_end_the_new_one(database: Database) -
     assert row is not None and row.alive and row.fence == new.fence
 
 
+def test_a_lease_that_was_given_back_is_not_renewed(database: Database, ledger_url: str) -> None:
+    """A heartbeat that outlives the hand-over of its lease is told of its loss, and the next runner gets it at once."""
+    lease = _acquire(database, "anna", SHORT)
+    with Heartbeat(ledger_url, lease, SHORT) as heartbeat:
+        leases.give_back(database, lease)
+        assert heartbeat.lost.wait(30)
+    row = leases.find(database, 1)
+    assert row is not None and not row.alive
+    assert _acquire(database, "ben").fence == lease.fence + 1
+    assert [entry.event for entry in journal.entries(database, 1)] == []  # nothing was taken over
+
+
 def test_unknown_season_has_no_lease(database: Database) -> None:
     assert leases.find(database, 1) is None
 
