@@ -18,6 +18,8 @@ from ledger.database import Database
 class Progress:
     """Where the next check goes on. ``watermark``: all results recorded before it were looked at.
 
+    Of the players active since, those up to ``active_cursor`` were looked at; the watermark will be ``active_horizon``,
+    the instant before which nothing could be recorded any more as that round began. Both None between two rounds.
     ``ledger_cursor`` is the last player of the slow round over the ledger, None at its start; ``redis_key`` and
     ``redis_cursor`` say where the round over Redis is, on the ``server`` that gave the cursor. ``rounds`` counts whole
     rounds over both.
@@ -31,6 +33,8 @@ class Progress:
     server: str = ""
     rounds: int = 0
     found: dict[str, Any] = field(default_factory=dict)
+    active_cursor: bytes | None = None
+    active_horizon: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +61,10 @@ def clock(database: Database) -> tuple[datetime, datetime]:
     return row["now"], row["horizon"]
 
 
-def active(database: Database, season: Season, since: datetime) -> list[bytes]:
-    """Return the players with a result of the season recorded at ``since`` or later."""
-    return [row["player_id"] for row in database.rows("live_checks.active", evidence.of(database, season, since=since))]
+def active(database: Database, season: Season, since: datetime, cursor: bytes | None, limit: int) -> list[bytes]:
+    """Return the next players with a result of the season recorded at ``since`` or later, in the order of their ids."""
+    values = evidence.of(database, season, since=since, cursor=cursor, limit=limit)
+    return [row["player_id"] for row in database.rows("live_checks.active", values)]
 
 
 def players_after(database: Database, season: Season, cursor: bytes | None, limit: int) -> list[bytes]:
@@ -87,5 +92,7 @@ def record(database: Database, season: Season, seen: Progress, now: Progress) ->
         "server": now.server,
         "rounds": now.rounds,
         "found": Jsonb(now.found),
+        "active_cursor": now.active_cursor,
+        "active_horizon": now.active_horizon,
     }
     return database.row("live_checks.record", values) is not None

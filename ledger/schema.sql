@@ -250,7 +250,9 @@ create table finale.live_check (
     redis_key     int not null default 0,
     server        text not null default '',
     rounds        int not null default 0,
-    found         jsonb not null default '{}'
+    found         jsonb not null default '{}',
+    active_cursor  bytea,                -- the last player active since the watermark that was looked at
+    active_horizon timestamptz           -- what the watermark will be once all of them were; null between two rounds
 );
 
 -- A partition a season, loaded, verified, indexed and attached in one transaction. `grant` is a word of SQL.

@@ -29,6 +29,8 @@ from live import scores
 from reconcile.drift import Drift, Row
 
 BATCH = 5_000
+ACTIVE = 100_000  #: players active since the watermark that one check looks at; the next one goes on
+PAGE = 50_000  #: of these, how many are asked for at once
 _TOLD = 20  #: drifting players that the journal names
 EVENT = "drift"
 
@@ -85,14 +87,12 @@ def check_due(outside: Outside, season: Season, now: datetime, *, who: str) -> C
     if not is_due(season, progress.checked_at, now):
         return None
     at, horizon = live_checks.clock(outside.database)
-    found = compare(outside, season, live_checks.active(outside.database, season, progress.watermark))
-    following, slow = _slow_round(outside, season, progress)
+    following, found = _active_round(outside, season, progress, horizon)
+    following, slow = _slow_round(outside, season, following)
     found = _reported(outside, season, _once(found + slow))
     found = _acted(outside, season, found, who)
     told = found.to_json()
-    recorded = live_checks.record(
-        outside.database, season, progress, replace(following, checked_at=at, watermark=horizon, found=told)
-    )
+    recorded = live_checks.record(outside.database, season, progress, replace(following, checked_at=at, found=told))
     if recorded and found.drift and (found.repaired or not _told(outside, season, told)):
         journal.write(outside.database, season.key, EVENT, who=who, detail=told)
     return found
@@ -156,6 +156,23 @@ def _strangers(outside: Outside, season: Season, members: Sequence[bytes]) -> li
     """Return the members of whom the ledger has no total."""
     held = live_checks.held(outside.database, season, members) if members else []
     return [one.player_id for one in held if one.points is None]
+
+
+def _active_round(outside: Outside, season: Season, progress: Progress, horizon: datetime) -> tuple[Progress, Checked]:
+    """Look at the next part of the players active since the watermark, which moves on once all of them were looked at.
+
+    After an import these are everybody: no tick may be held up by that, nor take it all into memory.
+    """
+    found, left, cursor = Checked(0, 0), ACTIVE, progress.active_cursor
+    begun = progress.active_horizon or horizon
+    while left:
+        wanted = min(left, PAGE)
+        players = live_checks.active(outside.database, season, progress.watermark, cursor, wanted)
+        found += compare(outside, season, players)
+        if len(players) < wanted:
+            return replace(progress, watermark=begun, active_cursor=None, active_horizon=None), found
+        cursor, left = players[-1], left - wanted
+    return replace(progress, active_cursor=cursor, active_horizon=begun), found
 
 
 def _slow_round(outside: Outside, season: Season, progress: Progress) -> tuple[Progress, Checked]:

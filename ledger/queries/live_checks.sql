@@ -1,5 +1,6 @@
 -- name: find
-select checked_at, watermark, ledger_cursor, redis_cursor, redis_key, server, rounds, found
+select checked_at, watermark, ledger_cursor, redis_cursor, redis_key, server, rounds, found,
+       active_cursor, active_horizon
 from finale.live_check where season_id = %(key)s;
 
 -- name: clock
@@ -13,8 +14,10 @@ select distinct r.player_id
 from finale.match_result r
 where r.source_id = %(source_id)s and r.recorded_at >= %(since)s
   and r.played_at >= %(starts_at)s and r.played_at < %(ends_at)s
-  and finale.matches_filter(r.attributes, %(wanted)s)
-order by r.player_id;
+  -- Without a filter nothing is left to estimate: of very many the first are found along the index, and no more read.
+  and (%(wanted)s::jsonb = '{}' or finale.matches_filter(r.attributes, %(wanted)s))
+  and (%(cursor)s::bytea is null or r.player_id > %(cursor)s)
+order by r.player_id limit %(limit)s;
 
 -- name: slice
 select player_id from finale.player_total
@@ -33,13 +36,15 @@ order by n.at;
 
 -- name: record
 insert into finale.live_check as c
-    (season_id, checked_at, watermark, ledger_cursor, redis_cursor, redis_key, server, rounds, found)
+    (season_id, checked_at, watermark, ledger_cursor, redis_cursor, redis_key, server, rounds, found,
+     active_cursor, active_horizon)
 values (%(key)s, %(checked_at)s, %(watermark)s, %(ledger_cursor)s, %(redis_cursor)s, %(redis_key)s, %(server)s,
-        %(rounds)s, %(found)s)
+        %(rounds)s, %(found)s, %(active_cursor)s, %(active_horizon)s)
 on conflict (season_id) do update
 set checked_at = excluded.checked_at, watermark = excluded.watermark, ledger_cursor = excluded.ledger_cursor,
     redis_cursor = excluded.redis_cursor, redis_key = excluded.redis_key, server = excluded.server,
-    rounds = excluded.rounds, found = excluded.found
+    rounds = excluded.rounds, found = excluded.found,
+    active_cursor = excluded.active_cursor, active_horizon = excluded.active_horizon
 -- Who was overtaken by another check of the same season records nothing.
 where c.checked_at is not distinct from %(seen)s
 returning season_id;

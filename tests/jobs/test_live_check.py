@@ -1,0 +1,74 @@
+"""Checks of a season that is played: of however many who were active, one looks at a part and the next goes on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from jobs.checks import live_check
+from ledger import live_checks, seasons
+from ledger.database import Database
+from tests.support.cli import World, finale
+
+KEY = "leaderboard:cup:one"
+NOW = datetime.now(UTC).replace(microsecond=0)
+BEGUN = NOW - timedelta(days=9)
+YESTERDAY = f"{NOW - timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
+PLAYERS = 120
+
+
+def play(world: World, *keys: str) -> None:
+    """Play a season that goes on, without a check of it."""
+    span = f"starts_at = {BEGUN:%Y-%m-%dT%H:%M:%SZ}, ends_at = 2090-01-01T00:00:00Z"
+    lines = ("[board.cup]", "ties = 'shared'", f"calendar = {{ seasons = [{{ id = 'one', {span} }}] }}", *keys, "")
+    world.configure("\n".join(lines))
+    world.played("cup", *(f"m1,p{number:03d},{number},{YESTERDAY}" for number in range(PLAYERS)))
+
+
+def check(world: World) -> str:
+    """Let a tick check the season, whenever the last check was; return what it printed."""
+    world.sql("update finale.live_check set checked_at = checked_at - interval '1 hour'")
+    return finale("tick").ok().out
+
+
+def progress(world: World) -> live_checks.Progress:
+    with world.outside() as wired:
+        return live_checks.find(wired.database, seasons.find(wired.database, "cup", "one"))
+
+
+def test_one_check_looks_at_a_part_of_who_was_active_and_the_next_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a great import no check reads more than its part; the watermark follows when all were looked at."""
+    play(world)
+    monkeypatch.setattr(live_check, "ACTIVE", 50)
+    monkeypatch.setattr(live_check, "PAGE", 20)
+    asked: list[int] = []
+    rows = Database.rows
+
+    def counted(self: Database, name: str, *values: Any, **options: Any) -> Any:
+        found = rows(self, name, *values, **options)
+        if name == "live_checks.active":
+            asked.append(len(found))
+        return found
+
+    monkeypatch.setattr(Database, "rows", counted)
+    check(world)
+    first = progress(world)
+    assert asked == [20, 20, 10]
+    assert (first.watermark, first.active_cursor) == (BEGUN, b"p049")
+    assert first.active_horizon is not None
+    # Who plays behind the round is met by the next one.
+    world.played("cup", f"m2,p007,1,{YESTERDAY}")
+    world.redis.zincrby(KEY, 5, "p110")
+    check(world)
+    assert progress(world).active_cursor == b"p099" and progress(world).watermark == BEGUN
+    assert "p110" in check(world)
+    last = progress(world)
+    assert (last.watermark, last.active_cursor, last.active_horizon) == (first.active_horizon, None, None)
+    assert sum(asked) == PLAYERS
+    with world.outside() as wired:
+        season = seasons.find(wired.database, "cup", "one")
+        assert b"p007" in live_checks.active(wired.database, season, last.watermark, None, PLAYERS)
