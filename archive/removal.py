@@ -30,8 +30,8 @@ class KeyChangedError(SeasonHeldError):
     """The live key is not what was sealed; it was left as it is."""
 
 
-class LeavingError(SeasonHeldError):
-    """The key has the private name under which ``archive.crowded`` forgets it, and was not put back."""
+class LeavingError(Exception):
+    """The key has the private name under which ``archive.crowded`` forgets it, and which that takes up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Departing:
         self.present = key in proof.watched.rows
         check_fence(proof, departure.fence, needed=self.present)
         if proof.command("EXISTS", leaving):
-            raise LeavingError(f"{key} has been given the name {leaving}", hint="run again")
+            raise LeavingError(key)
 
     def prove(
         self, drain: Callable[[ProofConnection, str], Iterator[Page]], told: Callable[[], str] | None = None

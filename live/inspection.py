@@ -46,6 +46,7 @@ FORMS: tuple[tuple[str, ...], ...] = (
     ("ZREVRANK", "{z}", "a"),
     ("ZSCORE", "{z}", "a"),
     ("ZMSCORE", "{z}", "a"),
+    ("ZSCAN", "{z}", "0", "COUNT", "1"),
     ("ZREM", "{z}", "nobody"),
     ("HGET", "{h}", "f"),
     ("HMGET", "{h}", "f"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from leaderboard.errors import FinaleError
+from leaderboard.errors import UnavailableError
 from rewards.compute import grants_schema
 
 _MEMORY = "256MB"  # of the comparison; what is more goes to disk
+_SETTINGS: dict[str, Any] = {"preserve_insertion_order": "false", "threads": 2}
 _ROWS = 65_536
 
 #: A grant's id stands for board, season, player, rule and item; so amounts can be summed by it.
@@ -76,7 +78,10 @@ def difference(
         "corrected": (correction_schema(binary), corrected),
         "computed": (grants_schema(binary), computed),
     }
-    with duckdb.connect(config={"memory_limit": _MEMORY, "preserve_insertion_order": "false"}) as connection:
+    with (
+        TemporaryDirectory(prefix="finale-correction-") as folder,  # not the working directory, which DuckDB would take
+        duckdb.connect(config={**_SETTINGS, "memory_limit": _MEMORY, "temp_directory": folder}) as connection,
+    ):
         for name, (schema, batches) in sources.items():
             plain = pa.schema([pa.field(one.name, one.type) for one in schema])
             connection.register(name, pa.RecordBatchReader.from_batches(plain, _plain(batches, plain, failed)))
@@ -87,7 +92,11 @@ def difference(
         except duckdb.Error as error:
             if failed:
                 raise failed[0] from None
-            raise FinaleError("the difference to what was granted could not be computed", detail=str(error)) from error
+            raise UnavailableError(
+                "the difference to what was granted could not be computed",
+                detail=str(error).partition("\n")[0],
+                hint=f"make room for {folder}, or set TMPDIR to where there is some, and run it again",
+            ) from error
 
 
 def _plain(batches: Iterable[pa.RecordBatch], schema: Any, failed: list[BaseException]) -> Iterator[pa.RecordBatch]:

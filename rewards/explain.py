@@ -118,6 +118,7 @@ def outcomes(
     league = plan.league_at(position) if plan is not None else 0
     granted = None if plan is None else {paid.rule for paid in plan.paid_at(position)}
     found: list[Outcome] = []
+    before: list[Range] = []
     taken = False
     for rule in table.rule:
         mine = next((one for one in ranges if one.rule is rule and one.league in (0, league)), None)
@@ -125,7 +126,11 @@ def outcomes(
             one = _missed(rule, f"counts in league {rule.league}, which the player is not in")
         else:
             there = _There(table, mine, ladders[mine.league], position)
-            one = _outcome(there, granted, first=table.match == "first" and taken)
+            if table.ties == "split" and there.tied and not mine.empty:
+                one = _of_tie(there, before if table.match == "first" else ())
+            else:
+                one = _outcome(there, granted, first=table.match == "first" and taken)
+            before += [] if mine.empty else [mine]
         taken = taken or one.taken
         found.append(one)
     return found
@@ -143,6 +148,15 @@ class _There:
     @property
     def place(self) -> int:
         return self.ladder.through(self.position)
+
+    @property
+    def tie(self) -> tuple[int, int]:
+        """The places that the player's score fills, both with them."""
+        return self.ladder.tie(self.place)
+
+    @property
+    def tied(self) -> bool:
+        return self.tie[0] < self.tie[1]
 
     @property
     def by_rank(self) -> bool:
@@ -187,7 +201,7 @@ def _outcome(there: _There, granted: set[str] | None, *, first: bool) -> Outcome
         why = f"begins at place {mine.first:,}, below the player's {there.place:,}"
     elif first:
         why = "would take the player too, but only the first rule that does counts"
-    elif granted is not None and rule.name not in granted:
+    elif rule.previous is not None and granted is not None and rule.name not in granted:
         why = f"asks for rank {rule.previous} in the season before, which the player had not"
     if why:
         return _missed(rule, why, None, line)
@@ -197,6 +211,34 @@ def _outcome(there: _There, granted: set[str] | None, *, first: bool) -> Outcome
     else:
         within = f"place {there.place:,} is within its {places}"
     return Outcome(rule.name, rule.condition, True, within, None, line)
+
+
+def _of_tie(there: _There, before: Sequence[Range]) -> Outcome:
+    """Return what a rule comes to in a tie whose places are pooled: whether it gives anything to the pool.
+
+    ``before`` are the rules that take a place from this one.
+    """
+    rule, mine, line = there.mine.rule, there.mine, there.mine.positions[1]
+    begin, end = there.tie
+    tie = f"the tie's places {begin:,} to {end:,}"
+    if begin > mine.last:
+        short = begin - mine.last
+        return _missed(rule, f"{tie} begin {counted(short, 'place')} below its last place, {mine.last:,}", short, line)
+    if end < mine.first:
+        return _missed(rule, f"begins at place {mine.first:,}, below {tie}", None, line)
+    left = [(max(begin, mine.first), min(end, mine.last))]
+    for one in before:
+        pieces = [
+            piece
+            for first, last in left
+            for piece in ((first, min(last, one.first - 1)), (max(first, one.last + 1), last))
+        ]
+        left = [(first, last) for first, last in pieces if first <= last]
+    if not left:
+        return _missed(rule, f"would take of {tie} too, but only the first rule that does counts", None, line)
+    first, last = left[0][0], left[-1][1]
+    takes = f"{first:,} to {last:,}" if first < last else f"{first:,}"
+    return Outcome(rule.name, rule.condition, True, f"{tie} share what they are worth; it takes {takes}", None, line)
 
 
 def _missed(rule: Rule, why: str, short: int | None = None, line: int | None = None) -> Outcome:

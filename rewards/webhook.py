@@ -21,6 +21,7 @@ from rewards.delivery import Answer, Batch
 VERSION = 1
 _MOST = 1_000_000  # bytes of an answer beyond what ids of the batch need
 _PER_GRANT = 1_000
+_DIGITS = 9  # of a Retry-After that are read: as seconds more than anybody waits
 
 
 def body_of(batch: Batch) -> bytes:
@@ -149,8 +150,8 @@ def _retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
     """Return what Retry-After asks for, in seconds or as a date (RFC 9110, 10.2.3); None if it says nothing sound."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
-        return timedelta(seconds=min(int(text), 86_400))
-    with suppress(ValueError, TypeError):
+        return timedelta(seconds=min(int(text[:_DIGITS]), 86_400))
+    with suppress(ValueError, TypeError, OverflowError):
         at = parsedate_to_datetime(text)
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
         return max(at - now, timedelta(0))

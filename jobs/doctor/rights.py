@@ -89,7 +89,7 @@ def _store(url: str) -> str:
     if parts.scheme == "gs":
         return (
             f"on bucket {parts.netloc}, for objects below {where or 'it'}: storage.objects.create, .get, .list, "
-            "and .delete below staging/"
+            "and .delete below staging/ and facts/ (finale archive sweep removes what no seal names)"
         )
     if parts.scheme == "az":
         return f"on container {parts.netloc}: read, create, list, and delete (Storage Blob Data Contributor)"
@@ -97,7 +97,7 @@ def _store(url: str) -> str:
 
 
 def policy(bucket: str, prefix: str) -> dict[str, object]:
-    """Return a policy of IAM for S3: list, read and put below ``prefix`` (with its last slash), delete in staging."""
+    """Return a policy of IAM for S3: list, read and put below ``prefix`` (with its last slash), delete to sweep."""
     arn = f"arn:aws:s3:::{bucket}"
     return {
         "Version": "2012-10-17",
@@ -105,6 +105,10 @@ def policy(bucket: str, prefix: str) -> dict[str, object]:
             # Without a condition: one on s3:prefix makes S3 answer 403 instead of 404 where there is no object.
             {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": arn},
             {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": f"{arn}/{prefix}*"},
-            {"Effect": "Allow", "Action": "s3:DeleteObject", "Resource": f"{arn}/{prefix}staging/*"},
+            {
+                "Effect": "Allow",
+                "Action": "s3:DeleteObject",
+                "Resource": [f"{arn}/{prefix}staging/*", f"{arn}/{prefix}facts/*"],
+            },
         ],
     }

@@ -28,6 +28,11 @@ rewards = "cup.toml"
 current_key = "current:<board>"
 keep_live = "0s"
 calendar = { seasons = [{ id = "one", starts_at = 2026-01-01T00:00:00Z, ends_at = 2026-02-01T00:00:00Z }] }
+[board.open]
+source = "cup"
+ties = "shared"
+shards = { by = "player", count = 2 }
+calendar = { seasons = [{ id = "two", starts_at = 2026-01-01T00:00:00Z, ends_at = 2090-01-01T00:00:00Z }] }
 [board.packed]
 key = "lb[1]:<board>:<starts_at:%Y>"
 source = "cup"
@@ -46,6 +51,7 @@ calendar = { seasons = [{ id = "one", starts_at = 2026-01-01T00:00:00Z, ends_at 
 """
 TABLE = 'version = 1\n[[rule]]\nname = "all"\nall = true\ngrant = { gems = 10 }\n'
 ROWS = [f"m1,p{number},{number},2026-01-02T00:00:00Z" for number in range(50)]
+UNNAMED = "facts/board=cup/season=one/excluded-0123456789abcdef.parquet"
 BOARDS = ("cup", "packed", "renamed")
 
 
@@ -89,6 +95,9 @@ def whole_season(world: World, admin: redis.Redis) -> None:
     finale("results", "import", str(world.results(*ROWS)), "--source", "cup").ok()
     admin.zadd("leaderboard:renamed:one", {f"p{number}": number for number in range(50)})
     finale("results", "void", "m1", "--player", "p7", "--source", "cup", "--because", "test", "--as", "ana").ok()
+    finale("tick", "--as", "cron").ok()  # which checks the season that is still being played
+    assert finale("reconcile", "open", "two", "--repair", "--as", "ana", "--json").ok().json["repaired"] == 0
+    assert finale("top", "open", "--json").ok().json
     for name in BOARDS:
         finale("close", name, "one", "--until", "freeze").ok()
         finale("close", name, "one").ok()
@@ -200,6 +209,8 @@ def test_a_whole_season_with_the_policy_of_the_bucket(
     whole_season(cup, cup.redis)
     login = {"aws_access_key_id": key["AccessKeyId"], "aws_secret_access_key": key["SecretAccessKey"]}
     client = boto3.client("s3", **options, **login)
+    client.put_object(Bucket=bucket, Key=f"boards/{UNNAMED}", Body=b"")
+    assert "removed" in finale("archive", "sweep", "--older-than", "0s").ok().out
     for refused in (
         lambda: client.put_object(Bucket=bucket, Key="elsewhere/x", Body=b""),
         lambda: client.delete_object(Bucket=bucket, Key="boards/seals/cup/one/standings.json"),

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leaderboard.errors import UnavailableError
+from rewards import corrections
 from rewards.compute import grants_schema
 from rewards.corrections import Change, correction_id, correction_schema, difference
 from rewards.ids import grant_id, line_key
@@ -95,3 +100,31 @@ def test_what_a_source_raises_is_raised() -> None:
 
     with pytest.raises(LookupError, match="a part is missing"):
         list(difference(broken(), [], batches({}), 1, binary=False))
+
+
+def test_what_is_too_much_for_memory_goes_to_the_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a daemon is started may be a read-only root: nothing is written to the working directory."""
+    here, spilled = tmp_path / "here", tmp_path / "spilled"
+    here.mkdir()
+    spilled.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("tempfile.tempdir", str(spilled))
+    monkeypatch.setattr(corrections, "_MEMORY", "60MB")
+    rows = 200_000
+    numbers = np.arange(rows)
+    ids = [str(UUID(int=number * 2**90 + 1)) for number in range(rows)]
+    ones, texts = np.ones(rows, np.int64), pa.array(["x"] * rows)
+    columns = [pa.array(ids), pa.array(numbers).cast(pa.string()), texts, texts, *[pa.array(ones)] * 3]
+    granted = pa.record_batch(columns, schema=grants_schema(False))
+    given = list(difference([granted], [], [], 1, binary=False))
+    assert sum(batch.num_rows for batch in given) == rows
+    found = difference([granted], [], [], 1, binary=False)
+    next(found)
+    assert list(spilled.glob("*/*")) and not list(here.iterdir())
+    found.close()
+    assert not list(spilled.iterdir())
+    monkeypatch.setattr(corrections, "_MEMORY", "10MB")
+    with pytest.raises(UnavailableError, match="could not be computed"):
+        list(difference([granted], [], [], 1, binary=False))

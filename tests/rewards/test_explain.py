@@ -50,3 +50,33 @@ def test_who_is_taken_by_a_shared_rank_is_told_the_rank() -> None:
     assert told({"rank": "1"}, 41).why == "the player's rank is 1; it takes places 1 to 84"
     assert told({"rank": "85"}, 85).why == "the player's rank is 85; it takes place 85"
     assert told({"percentile": "1"}, 41, at_line="in").why == "place 41 is within its places 1 to 84"
+
+
+def split(position: int, *rules: dict[str, object], match: str = "first", tied: str = "112455") -> list[Outcome]:
+    """Return what becomes of a player by a table that splits; ``tied`` are the ranks, in order."""
+    ladder = Ladder(np.array([int(rank) == at for at, rank in enumerate(tied, 1)]), None)
+    made = make_table(*rules, ties="split", match=match)
+    return outcomes(made, [resolve(one, 0, ladder, made, None) for one in made.rule], position, (ladder,))
+
+
+def test_in_a_tie_that_is_split_each_rule_is_told_by_the_places_it_gives_to_the_pool() -> None:
+    """Two at places 1 and 2: both rules pay both; who is alone is told as ever; nobody is told of a season before."""
+    champion, second = rule("champion", None, {"rank": "1"}), rule("second", None, {"rank": "2-3"})
+    for position in (1, 2):
+        first, other = split(position, champion, second, tied="113455")
+        assert (first.taken, first.why) == (True, "the tie's places 1 to 2 share what they are worth; it takes 1")
+        assert (other.taken, other.why) == (True, "the tie's places 1 to 2 share what they are worth; it takes 2")
+    first, other = split(3, champion, second, tied="113455")
+    assert (first.taken, first.why) == (False, "2 places below its last place, 1")
+    assert (other.taken, other.why) == (True, "place 3 is within its places 2 to 3")
+    first, other = split(6, champion, second, tied="113455")
+    assert (first.short, first.why) == (4, "the tie's places 5 to 6 begin 4 places below its last place, 1")
+
+
+def test_of_a_split_tie_only_the_first_rule_on_a_place_counts() -> None:
+    """With ``first`` a later rule has what is left of the tie's places, or nothing; with ``all`` its own."""
+    rules = [rule("a", None, {"rank": "1-2"}), rule("b", None, {"rank": "1-3"}), rule("c", None, {"rank": "1"})]
+    a, b, c = split(2, *rules, tied="111455")
+    assert (a.taken, b.taken, c.taken) == (True, True, False)
+    assert b.why.endswith("it takes 3") and c.why.endswith("only the first rule that does counts")
+    assert all(one.taken for one in split(2, *rules, match="all", tied="111455"))

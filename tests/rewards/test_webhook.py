@@ -132,5 +132,11 @@ def test_retry_after_in_seconds_or_as_a_date(client: httpx.Client, tmp_path: Pat
     assert answer.failure == "answered 429" and answer.wait == timedelta(seconds=7)
     assert retry_after({"retry-after": "Tue, 01 Dec 2026 00:01:00 GMT"}, NOW) == timedelta(minutes=1)
     assert retry_after({"retry-after": "Tue, 01 Dec 2020 00:01:00 GMT"}, NOW) == timedelta(0)
-    assert retry_after({"retry-after": "soon"}, NOW) is None
+    assert retry_after({"retry-after": "9" * 5_000}, NOW) == timedelta(days=1)
+    for nonsense in (
+        "soon",
+        "Fri, 31 Dec 99999999999999999999 23:59:59 GMT",
+        "Tue, 01 Dec 2026 00:01:00 +99999999999999",
+    ):
+        assert retry_after({"retry-after": nonsense}, NOW) is None
     assert retry_after({}, NOW) is None
