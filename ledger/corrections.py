@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from leaderboard.errors import ArchiveMismatchError, WrongStateError
+from leaderboard.errors import ArchiveMismatchError
 from leaderboard.season import Season
-from ledger import counting, leases, outbox
+from ledger import counting, leases, match_rows, outbox
 from ledger.database import Database
 from ledger.leases import Lease
 from ledger.outbox import Planned
@@ -95,18 +95,13 @@ def without_late_voids(database: Database, season: Season) -> list[dict[str, Any
     """Return, for each player with a result voided after the freeze, what his results without it come to.
 
     Rows have ``player_id``, ``points`` and ``reached_at``; both are None for a player with no result left. Nothing is
-    changed. Raises WrongStateError if the results of the season are not in the ledger any more.
+    changed. Raises WrongStateError if results of the season are not in the ledger any more.
     """
-    row = database.row("corrections.pruned_at", {"key": season.key})
-    if row is not None and row["pruned_at"] is not None:
-        raise WrongStateError(
-            f"the results of {season.name} were pruned from the ledger at {row['pruned_at']:%Y-%m-%d %H:%M} UTC",
-            hint="give the players to exclude by hand: --exclude",
-        )
     with database.transaction():
         counting.stage(database, [counting.rule(season.key, season.board, season.bounds)])
         database.rows("corrections.touched", {"key": season.key})
         source = counting.source_id(database, season.board.source)
         database.rows("counting.recount", {"source_id": source, "late_voids": False})
         found = database.rows("corrections.right_totals")
+        match_rows.check_kept(database, season, hint="give the players to exclude by hand: --exclude")
     return [{**row, "points": None if row["points"] is None else int(row["points"])} for row in found]

@@ -9,11 +9,13 @@ from typing import Any
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
+from leaderboard.errors import WrongStateError
 from leaderboard.season import Season
 from ledger import barrier, leases
 from ledger.database import Database
 from ledger.leases import Lease, lost
 from ledger.result_files import as_text
+from ledger.seasons import from_row
 
 ROWS = 20_000  #: read, or removed, at a time
 
@@ -52,10 +54,24 @@ def removable(database: Database, season: Season) -> int:
     return int(row["count"])
 
 
-def pruned_at(database: Database, key: int) -> datetime | None:
-    """Return since when the season takes no results at all, not even late ones; None if it does."""
-    row = database.row("match_rows.pruned_at", {"key": key})
-    return row["pruned_at"] if row else None
+def check_kept(database: Database, season: Season, *, hint: str) -> None:
+    """Raise WrongStateError if results that the season counted are gone, or going, with its own prune or another's.
+
+    Those that several seasons count go with the first that is pruned. Whoever reads results asks afterwards too: what
+    was read before a prune began is whole.
+    """
+    values = {"key": season.key, "source": season.board.source}
+    span = {"starts_at": season.bounds.starts_at, "ends_at": season.bounds.ends_at}
+    for row in database.rows("match_rows.pruned", values | span):
+        other = from_row(row, None)
+        if other.key != season.key and not may_share(season, other):
+            continue
+        what, how = ("the results", "") if other.key == season.key else ("results", f" with those of {other.name}")
+        raise WrongStateError(
+            f"{what} of {season.name} were pruned from the ledger{how} at {row['pruned_at']:%Y-%m-%d %H:%M} UTC",
+            detail=f"they are in the archive: results/board={other.board.name}/season={other.id}/",
+            hint=hint,
+        )
 
 
 def begun(database: Database) -> dict[int, datetime]:
@@ -80,12 +96,14 @@ def first_claim(database: Database, season: Season, every: Iterable[Season]) -> 
 
 
 def may_share(season: Season, other: Season) -> bool:
-    """Return whether both could take one and the same result, as far as source and bounds tell."""
+    """Return whether both could take one and the same result: of their source, played in both, passing both filters."""
+    mine, others = as_text(season.board.where), as_text(other.board.where)
     return (
         other.board.source == season.board.source
         and other.board.ledger == "own"
         and other.bounds.starts_at < season.bounds.ends_at
         and season.bounds.starts_at < other.bounds.ends_at
+        and all(mine[name] == others[name] for name in mine.keys() & others.keys())
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from leaderboard.errors import InputError, WrongStateError
+from leaderboard.errors import InputError
 from leaderboard.season import Season
 from ledger import barrier, counting, evidence, journal, leases, match_rows
 from ledger.database import Database
@@ -44,12 +44,14 @@ class Recount:
 def recount(database: Database, season: Season) -> Recount:
     """Count every player's results anew, by another statement than totals are kept with, and compare; one statement.
 
-    Raises WrongStateError for a season whose results were pruned, UnavailableError if it takes longer than the
+    Raises WrongStateError for a season of which results were pruned, UnavailableError if it takes longer than the
     statement timeout.
     """
     _check_kept(database, season)
     with database.transaction():
-        return _broken(database, season)
+        found = _broken(database, season)
+        _check_kept(database, season)
+    return found
 
 
 def mend(database: Database, lease: Lease, season: Season, *, who: str, because: str) -> Recount:
@@ -74,6 +76,7 @@ def mend(database: Database, lease: Lease, season: Season, *, who: str, because:
                 detail=f"board {beyond['board']} can hold {beyond['least']:,} to {beyond['most']:,}",
                 hint="void the matches that are wrong first: finale results void",
             )
+        _check_kept(database, season)
         counting.settle(database)
         detail = {"because": because, "totals": found.broken, "examples": [str(one) for one in found.examples[:20]]}
         journal.write(database, season.key, MENDED, who=who, fence=lease.fence, detail=detail)
@@ -81,12 +84,7 @@ def mend(database: Database, lease: Lease, season: Season, *, who: str, because:
 
 
 def _check_kept(database: Database, season: Season) -> None:
-    if since := match_rows.pruned_at(database, season.key):
-        raise WrongStateError(
-            f"the results of {season.name} were pruned from the ledger at {since:%Y-%m-%d %H:%M} UTC, "
-            "so no total can be counted anew",
-            hint="ask without --deep; the results are in the archive, see finale archive show",
-        )
+    match_rows.check_kept(database, season, hint="no total can be counted anew without them; ask without --deep")
 
 
 def _broken(database: Database, season: Season) -> Recount:

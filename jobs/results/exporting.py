@@ -25,7 +25,8 @@ def export_results(outside: Outside, season: Season, target: Path, *, force: boo
 
     Columns: what an import takes, an attribute each, and Finale's own, which an import passes over: when it was
     received, whether it is counted, late or voided, and why. Raises InputError for another suffix, for a file that
-    exists, and for ids that are no text in CSV; WrongStateError for a board without Finale's own ledger.
+    exists, and for ids that are no text in CSV; WrongStateError for a board without Finale's own ledger, and where
+    results of the season were pruned, if only while they were read.
     """
     suffix = target.suffix.lower()
     if suffix not in (".csv", ".parquet"):
@@ -38,12 +39,19 @@ def export_results(outside: Outside, season: Season, target: Path, *, force: boo
     if suffix == ".csv" and season.board.member == "binary":
         raise InputError("ids of binary boards are no text, as CSV is", hint="export to a .parquet file")
     place_of(target, force=force)
+    _check_kept(outside, season)
     names = match_rows.attribute_names(outside.database, season)
     portions = match_rows.read(outside.database, season)
     with appearing(target, force) as file:
         write = _write_csv if suffix == ".csv" else _write_parquet
         rows = write(file, names, portions, season.board.member == "binary")
+        _check_kept(outside, season)
         return Exported(target, rows, file.tell())
+
+
+def _check_kept(outside: Outside, season: Season) -> None:
+    hint = "read the parts there: what the ledger still has would make a file in which they are missing"
+    match_rows.check_kept(outside.database, season, hint=hint)
 
 
 def _write_csv(file: BinaryIO, names: Sequence[str], portions: Iterator[Rows], _: bool) -> int:

@@ -23,9 +23,6 @@ where c.season_id = %(key)s and c.correction = %(correction)s and o.state <> 'ac
 select correction, grant_id, corrects, rule, item, amount, position, rank from finale.correction_grants
 where season_id = %(key)s and player_id = %(player)s order by correction, rule, item;
 
--- name: pruned_at
-select pruned_at from finale.season where season_id = %(key)s;
-
 -- name: touched
 create temp table touched on commit drop as
 select distinct season_id, player_id from finale.late_void where season_id = %(key)s;

@@ -40,8 +40,18 @@ where m.source_id = %(source_id)s and m.played_at >= %(starts_at)s and m.played_
     where v.source_id = m.source_id and v.match_id = m.match_id and v.player_id = m.player_id
 );
 
--- name: pruned_at
-select pruned_at from finale.season where season_id = %(key)s;
+-- name: pruned
+-- Seasons whose time is this one's too and whose results have gone, or are going: the earliest first.
+select s.* from finale.season s
+where s.pruned_at is not null and s.definition ->> 'source' = %(source)s
+  and s.starts_at < %(ends_at)s and s.ends_at > %(starts_at)s
+  -- What had gone before the season was fixed it has never counted.
+  and not exists (
+    select from finale.step_result r
+    join finale.season mine on mine.season_id = %(key)s and mine.fixed_at > r.finished_at
+    where r.season_id = s.season_id and r.step = 'prune' and s.season_id <> %(key)s
+)
+order by s.pruned_at, s.season_id;
 
 -- name: mark_pruned
 with mine as (

@@ -13,8 +13,9 @@ import pytest
 
 from archive import results as archived
 from archive.store import open_store
-from jobs.results import pruning
-from leaderboard.errors import ArchiveMismatchError
+from jobs.results import exporting, pruning
+from leaderboard.errors import ArchiveMismatchError, WrongStateError
+from ledger import seasons
 from tests.support.cli import World, differing, finale
 
 AT = "2026-01-02T00:00:00Z"
@@ -136,6 +137,59 @@ def test_i6_what_was_pruned_is_never_counted_again(cleaned: World) -> None:
     assert (answer.json["new"], answer.json["refused"]) == (0, 2)
     assert differing(before, cleaned.picture("set_aside")) == []
     finale("results", "void", "m1", "--board", "cup", "--because", "x", "--as", "op").refused(5, "m1")
+
+
+def test_what_another_board_pruned_is_not_taken_for_never_played(cleaned: World) -> None:
+    """I6: the results that two boards count went with the first: nothing is told from what is left."""
+    finale("results", "void", "m2", "--board", "league", "--because", "x", "--as", "op").ok()
+    asked = {
+        "export": ("results", "export", "league", "half", "--to", str(cleaned.folder / "out.csv")),
+        "deep": ("reconcile", "league", "half", "--deep"),
+        "correct": ("rewards", "correct", "league", "half", "--voided", "--because", "x", "--as", "op", "--dry-run"),
+    }
+    finale(*asked["export"]).ok()
+    (cleaned.folder / "out.csv").unlink()
+    finale(*PRUNE, "--board", "cup").ok()
+    for command in asked.values():
+        told = finale(*command)
+        told.refused(23, "results of league/half were pruned from the ledger with those of cup/one at")
+        told.refused(23, "results/board=cup/season=one/")
+    assert not (cleaned.folder / "out.csv").exists()
+    own = ("results", "export", "cup", "one", "--to", str(cleaned.folder / "cup.csv"))
+    finale(*own).refused(23, "the results of cup/one were pruned from the ledger at")
+
+
+def test_what_another_region_pruned_is_none_of_ones_own(world: World) -> None:
+    """Two boards of one source whose filters contradict each other share no result, so the other is whole."""
+    regions = CONFIG.replace('source = "s"', 'source = "s"\nwhere = { region = "eu" }', 1)
+    world.configure(regions.replace('source = "s"\nties', 'source = "s"\nwhere = { region = "na" }\nties', 1))
+    path = world.folder / "r.csv"
+    path.write_text(f"match_id,player_id,points,region,played_at\nm1,ann,5,eu,{AT}\nm2,bob,3,na,{AT}\n")
+    finale("results", "import", str(path), "--board", "cup").ok()
+    finale("close", "cup", "one").ok()
+    finale(*PRUNE, "--board", "cup").ok()
+    assert world.sql("select match_id from finale.match_result") == [("m2",)]
+    finale("reconcile", "league", "half", "--deep").ok()
+    told = finale("results", "export", "league", "half", "--to", str(world.folder / "out.csv"), "--json").ok().json
+    assert told["rows"] == 1
+
+
+def test_a_prune_while_results_are_exported_leaves_no_file(cleaned: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The results go after the export has looked whether they are there, and before it reads them: no file is left."""
+    real = exporting.match_rows.read
+
+    def pruned_first(*arguments: Any) -> Any:
+        monkeypatch.setattr(exporting.match_rows, "read", real)
+        finale(*PRUNE, "--board", "cup").ok()
+        return real(*arguments)
+
+    target = cleaned.folder / "out.parquet"
+    with cleaned.outside() as outside:
+        season = seasons.find(outside.database, "cup", "one")
+        monkeypatch.setattr(exporting.match_rows, "read", pruned_first)
+        with pytest.raises(WrongStateError, match="were pruned"):
+            exporting.export_results(outside, season, target, force=False)
+    assert not list(cleaned.folder.glob("*out*"))
 
 
 def test_what_was_voided_after_the_freeze_stays_for_corrections(cleaned: World) -> None:
