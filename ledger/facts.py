@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 from uuid import UUID
@@ -14,19 +14,18 @@ from leaderboard.errors import FinaleError, InputError
 from ledger.database import conninfo
 from ledger.failures import translated
 
+Rows = Generator[list[tuple[Any, ...]], None, None]  #: some thousand at a time; to close it ends the connection
 _AT_ONCE = 20_000
 _FOR_NOW = ("08", "40", "53", "57")  # classes of SQLSTATE that say nothing of the statement
 _MATCHES = "select player_id, matches from finale.player_total where season_id = %(key)s"
 
 
-def matches(url: str, key: int) -> Iterator[list[tuple[Any, ...]]]:
+def matches(url: str, key: int) -> Rows:
     """Yield ``player_id`` and how many results counted, for every player of a season, some thousand rows at a time."""
     return _rows(url, _MATCHES.encode(), {"key": key}, ("player_id", "matches"), ())
 
 
-def listed(
-    url: str, table: str, columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[list[tuple[Any, ...]]]:
+def listed(url: str, table: str, columns: Sequence[str], optional: Sequence[str] = ()) -> Rows:
     """Yield the named columns of a table or view, as ``queried`` does."""
     name = sql.Identifier(*table.split("."))
     return _rows(url, sql.SQL("select * from {}").format(name), None, columns, optional)
@@ -34,7 +33,7 @@ def listed(
 
 def queried(
     url: str, text: str, params: Mapping[str, Any], columns: Sequence[str], optional: Sequence[str] = ()
-) -> Iterator[list[tuple[Any, ...]]]:
+) -> Rows:
     """Yield the named columns of the user's own SQL; those that are ``optional`` and not there as None.
 
     The statement is sent alone, its ``%(name)s`` bound, in a transaction that can only read. The first column comes as
@@ -50,7 +49,7 @@ def _rows(
     params: Mapping[str, Any] | None,
     columns: Sequence[str],
     optional: Sequence[str],
-) -> Iterator[list[tuple[Any, ...]]]:
+) -> Rows:
     given = conninfo(url, connect_timeout=10, statement_timeout=600)
     with _theirs(), translated(url), closing(psycopg.connect(given, prepare_threshold=None)) as it:
         it.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

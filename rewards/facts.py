@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,41 @@ def schema(name: str, *, binary: bool = False) -> pa.Schema:
     """Return the columns of a kind of fact, none of them null; ``player_id`` is binary on boards with such ids."""
     columns = (("player_id", pa.binary() if binary else pa.string()), *KINDS[name])
     return pa.schema([pa.field(column, kind, nullable=False) for column, kind in columns])
+
+
+_WORDS = {pa.string(): "text", pa.int64(): "whole number"}
+_UNFIT = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what Arrow raises, by kind of value
+
+
+def column(kind: str, name: str, values: Sequence[Any], *, binary: bool, told: str = "") -> pa.Array:
+    """Return one column of a kind of fact; ids come as bytes, whatever they are on the board.
+
+    Raises InputError that names kind, column and the first value that does not fit; ``told`` is where it is from.
+    """
+    wanted = schema(kind, binary=binary).field(name).type
+    ids = name == "player_id"
+
+    def made(some: Sequence[Any]) -> pa.Array:
+        return pa.array(some, pa.binary()).cast(wanted) if ids else pa.array(some, wanted)
+
+    def fits(value: Any) -> bool:
+        try:
+            made([value])
+        except _UNFIT:
+            return False
+        return True
+
+    try:
+        return made(values)
+    except _UNFIT as error:
+        value = next((one for one in values if not fits(one)), None)
+        raise InputError(
+            f"the fact {kind} has a {name} that is no {'UTF-8 text' if ids else _WORDS[wanted]}: {value!r}",
+            detail=told,
+            hint="give ids as the board has them, in UTF-8"
+            if ids
+            else f"give it as it is meant, in SQL as {name}::text",
+        ) from error
 
 
 def needed(table: RewardTable) -> tuple[str, ...]:
@@ -69,7 +104,7 @@ class Facts:
         before = self.get("excluded")
         known = set() if before is None else set(before["player_id"].cast(pa.binary()).to_pylist())
         more = [player for player in dict.fromkeys(players) if player not in known]
-        columns = [pa.array(more, pa.binary()).cast(wanted.field("player_id").type)]
+        columns = [column("excluded", "player_id", more, binary=binary)]
         columns += [pa.array([text] * len(more), pa.string()) for text in (reason, source)]
         added = pa.table(columns, schema=wanted)
         return Facts({**self.tables, "excluded": added if before is None else pa.concat_tables([before, added])})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,13 @@ from leaderboard.season import Season
 from leaderboard.states import State, reached
 from ledger import facts as ledger_facts
 from ledger import seals, seasons
-from rewards.facts import Facts, needed, schema
+from ledger.facts import Rows
+from rewards.facts import Facts, column, needed, schema
 from rewards.rule import span
-from rewards.sources import Source
+from rewards.sources import Exclusion, Source
 from rewards.table import RewardTable
 
 _AT_ONCE = 20_000
-Rows = Iterable[list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +67,15 @@ class _Collecting:
     def excluded(self, table: RewardTable) -> tuple[pa.Table, str]:
         found = []
         for source in table.exclude:
-            rows = (
-                [(player, reason or source.reason, source.told) for player, reason in block]
-                for block in self._rows(source, ("player_id",), ("reason",))
-            )
-            found.append(self._table("excluded", rows))
+            rows = _reasoned(source, self._rows(source, ("player_id",), ("reason",)))
+            found.append(self._table("excluded", rows, source.told))
         whole = pa.concat_tables(found)
         kept = whole.group_by("player_id", use_threads=False).aggregate([("reason", "first"), ("source", "first")])
         return _as("excluded", kept, self._binary), "; ".join(source.told for source in table.exclude)
 
     def eligible(self, table: RewardTable) -> tuple[pa.Table, str]:
         assert table.eligible is not None
-        found = self._table("eligible", self._rows(table.eligible, ("player_id",)))
+        found = self._table("eligible", self._rows(table.eligible, ("player_id",)), table.eligible.told)
         kept = found.group_by("player_id", use_threads=False).aggregate([])
         return _as("eligible", kept, self._binary), table.eligible.told
 
@@ -93,7 +91,7 @@ class _Collecting:
 
     def leagues(self, table: RewardTable) -> tuple[pa.Table, str]:
         assert table.leagues is not None
-        whole = self._table("leagues", self._rows(table.leagues, ("player_id", "league")))
+        whole = self._table("leagues", self._rows(table.leagues, ("player_id", "league")), table.leagues.told)
         kept = whole.group_by("player_id", use_threads=False).aggregate(
             [("league", "first"), ("league", "count_distinct")]
         )
@@ -108,7 +106,7 @@ class _Collecting:
     def previous(self, table: RewardTable) -> tuple[pa.Table, str]:
         before = previous_season(self.outside, self.season)
         if before is None:
-            return self._table("previous", []), "there is no sealed season before"
+            return schema("previous", binary=self._binary).empty_table(), "there is no sealed season before"
         ends = [span(rule.previous)[1] for rule in table.rule if rule.previous is not None]
         last = None if None in ends else max(end for end in ends if end is not None)
         seal, kept = committed(self.outside, before, "standings"), []
@@ -126,17 +124,20 @@ class _Collecting:
     def _binary(self) -> bool:
         return self.season.board.member == "binary"
 
-    def _table(self, kind: str, rows: Rows) -> pa.Table:
+    def _table(self, kind: str, rows: Rows, told: str = "") -> pa.Table:
         wanted = schema(kind, binary=self._binary)
         blocks = []
-        for block in rows:
-            columns = list(zip(*block, strict=True)) or [() for _ in wanted]
-            for name, values in zip(wanted.names, columns, strict=True):
-                if any(value is None for value in values):
-                    raise InputError(f"the fact {kind} has a player without {name}", hint="give each player a value")
-            arrays = [pa.array(columns[0], pa.binary()).cast(wanted.field(0).type)]
-            arrays += [pa.array(values, wanted.field(at).type) for at, values in enumerate(columns[1:], 1)]
-            blocks.append(pa.record_batch(arrays, schema=wanted))
+        with closing(rows):
+            for block in rows:
+                columns = list(zip(*block, strict=True)) or [() for _ in wanted]
+                arrays = []
+                for name, values in zip(wanted.names, columns, strict=True):
+                    if any(value is None for value in values):
+                        raise InputError(
+                            f"the fact {kind} has a player without {name}", detail=told, hint="give each player a value"
+                        )
+                    arrays.append(column(kind, name, values, binary=self._binary, told=told))
+                blocks.append(pa.record_batch(arrays, schema=wanted))
         return pa.Table.from_batches(blocks, wanted)
 
     def _rows(self, source: Source, columns: Sequence[str], optional: Sequence[str] = ()) -> Rows:
@@ -155,6 +156,13 @@ class _Collecting:
         return ledger_facts.queried(url, source.sql, params, columns, optional)
 
 
+def _reasoned(source: Exclusion, rows: Rows) -> Rows:
+    """Yield ids with their reasons, and where they are from."""
+    with closing(rows):
+        for block in rows:
+            yield [(player, reason or source.reason, source.told) for player, reason in block]
+
+
 def _as(kind: str, found: pa.Table, binary: bool) -> pa.Table:
     """Return an aggregated table with the columns of its kind."""
     wanted = schema(kind, binary=binary)
@@ -171,9 +179,7 @@ def previous_season(outside: Outside, season: Season) -> Season | None:
     return max(before, key=lambda one: one.bounds.ends_at, default=None)
 
 
-def _file(
-    path: Path, columns: Sequence[str], optional: Sequence[str], *, binary: bool
-) -> Iterator[list[tuple[Any, ...]]]:
+def _file(path: Path, columns: Sequence[str], optional: Sequence[str], *, binary: bool) -> Rows:
     """Yield the columns of a CSV file with a header; ids of binary boards are written in hexadecimal."""
     block: list[tuple[Any, ...]] = []
     for line, row in csv_rows(path, columns, optional, "the path in a reward table is from that table's own folder"):

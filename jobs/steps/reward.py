@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,14 @@ from archive.publish import publish
 from archive.seal import Seal
 from archive.sealed_grants import GrantFacts
 from jobs.payout import rewarding
-from jobs.payout.facts import Collected, collect
+from jobs.payout.facts import collect
 from jobs.payout.rewarding import Paying
 from jobs.payout.sealed import check_there, committed
 from jobs.seasons.verdicts import Act, Done, Held, Verdict
 from jobs.steps.seal import commit, put, sweep_own
 from jobs.steps.step import Acting, Work
-from leaderboard.errors import AccessError, ConfigError, InputError, SeasonHeldError
+from leaderboard.errors import AccessError, ConfigError, FinaleError, InputError, SeasonHeldError
+from leaderboard.season import Season
 from leaderboard.states import Step
 from ledger import grants as ledger_grants
 from ledger import seals
@@ -109,8 +111,10 @@ def _stage(work: Acting, paying: Paying) -> GrantFacts:
     """Compute and stage the grants, put the facts; raise SeasonHeldError if these may not be paid."""
     season, store, table = work.season, work.outside.store, paying.table
     seal = committed(work.outside, season, "standings")
-    collected = _collected(work, paying)
-    found = rewarding.compute(_standings(work, seal), table, collected, season)
+    with _facts_of(season, AccessError, ConfigError, InputError):
+        collected = collect(work.outside, season, table, paying.folder)
+    with _facts_of(season, InputError):
+        found = rewarding.compute(_standings(work, seal), table, collected, season)
     attempt = work.attempt(0)
     folder = staging_dir(season.board.name, season.id, attempt)
     writer, parts = PartWriter(grants_schema(season.board.member == "binary"), work.outside.runner.part_rows), []
@@ -136,13 +140,14 @@ def _stage(work: Acting, paying: Paying) -> GrantFacts:
     )
 
 
-def _collected(work: Acting, paying: Paying) -> Collected:
-    """Return the outside facts; what is wrong with them only a person can mend."""
+@contextmanager
+def _facts_of(season: Season, *wrong: type[FinaleError]) -> Iterator[None]:
+    """Turn what is wrong with the outside facts, which only a person can mend, into a hold."""
     try:
-        return collect(work.outside, work.season, paying.table, paying.folder)
-    except (AccessError, ConfigError, InputError) as error:
+        yield
+    except wrong as error:
         raise SeasonHeldError(
-            f"{work.season.name}: the facts that its rewards need cannot be read, so nobody is paid",
+            f"{season.name}: the facts that its rewards need cannot be read, so nobody is paid",
             detail=" ".join(part for part in (error.message, error.detail) if part),
             hint=error.hint,
         ) from error

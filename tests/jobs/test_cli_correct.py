@@ -157,6 +157,7 @@ def test_players_come_from_files(closed: World) -> None:
     [
         ((), 4, "say what is to be put right"),
         (("--exclude", "nobody"), 5, "none of the players to exclude is on the board"),
+        (("--exclude", "a", "--exclude", "\udcff"), 4, "no UTF-8 text: b'\\xff'"),
         (("--exclude", "missing.csv"), 4, "missing.csv cannot be read"),
         (("--voided",), 23, "was voided after its freeze"),
         (("--table", "missing.toml"), 4, "missing.toml cannot be read"),

@@ -263,6 +263,13 @@ def test_leagues_have_places_of_their_own(game: World) -> None:
             "leagues = { sql = \"select player_id, reason as league from game.bans union all select 'a', 'x'\" }",
             ["league"],
         ),
+        ("leagues = { sql = \"select 'a' as player_id, 7 as league\" }", ["leagues", "league", "7", "::text"]),
+        ("exclude = [{ sql = \"select 'a' as player_id, 3 as reason\" }]", ["excluded", "reason", "3"]),
+        ("eligible = { sql = \"select decode('ff', 'hex') as player_id\" }", ["eligible", "player_id", "xff"]),
+        (
+            'leagues = { sql = "select n as player_id, n::text as league from generate_series(1, 1001) n" }',
+            ["1,001 leagues"],
+        ),
     ],
 )
 def test_facts_that_cannot_be_used_hold_the_season(game: World, head: str, words: list[str]) -> None:
