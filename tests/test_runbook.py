@@ -15,6 +15,7 @@ RUNBOOK = (REPOSITORY / "docs/runbook.md").read_text("utf-8")
 HEADINGS = set(re.findall(r"^### (.+)$", RUNBOOK, re.MULTILINE))
 #: Holds whose message is put together elsewhere, and what they say.
 COMPOSED = {
+    "archive/removal.py: error.message": [],  # that of the hold which is given a longer detail
     "jobs/seasons/renaming.py: reason": ["…/… has ended before … was frozen"],
     "jobs/seasons/runner.py: verdict.reason": [],  # any of those that a step plans
     "jobs/steps/clean.py: facts.foreign": ["the live key … is a …, not a sorted set"],
