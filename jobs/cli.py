@@ -103,6 +103,18 @@ def root(
 
 def main() -> None:
     """Run the command line. No traceback reaches an operator, unless FINALE_DEBUG asks for one."""
+    try:
+        _run_and_tell()
+    except SystemExit as ended:
+        if running.left_behind.is_set():
+            with suppress(OSError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
+        raise
+
+
+def _run_and_tell() -> NoReturn:
     _open_standard_streams()
     output.set_up()
     try:
@@ -146,7 +158,7 @@ def _give_output_up() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _run() -> None:
+def _run() -> NoReturn:
     code: str | int | None = None
     try:
         app()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +14,10 @@ import typer
 from jobs import output
 from jobs.commands.common import As, named_path, wired, wired_ledger
 from leaderboard.errors import FinaleError
+
+#: Set where a thread is still in a step that is another runner's by now. The interpreter would wait for it at its end,
+#: while it goes on working: the process must end like a kill, which every step stands.
+left_behind = threading.Event()
 
 
 def run(
@@ -69,14 +73,12 @@ def run(
             signal.signal(number, lambda *_: daemon.stop())
         boards, zone_data = sorted(outside.boards), zone_data_version()
         output.log().info("run.started", version=VERSION, boards=boards, zone_data=zone_data)
-        finished = daemon.run()
-        output.log().info("run.stopped", finished=finished)
-    if not finished:
-        # A thread is still in a step that is another runner's now; like a kill, which every step stands.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-    raise typer.Exit
+        try:
+            daemon.run()
+        finally:  # also where its clock is wrong, or nobody foresaw what is
+            if not daemon.finished:
+                left_behind.set()
+            output.log().info("run.stopped", finished=daemon.finished)
 
 
 def metrics(

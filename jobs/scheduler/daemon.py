@@ -109,6 +109,7 @@ class Daemon:
         self._counting = threading.Lock()
         self._under_way, self._more = 0, False
         self._returned_at = float("-inf")
+        self.finished = True  #: whether every step begun was finished, as against handed over: known once it has ended
 
     def wake(self) -> None:
         """Look now whether anything is due. Any thread may call it."""
@@ -119,13 +120,14 @@ class Daemon:
         self._outside.working.stop.set()
         self._wake.set()
 
-    def run(self) -> bool:
-        """Work until ``stop``; return whether every step begun was finished, as against handed over.
+    def run(self) -> None:
+        """Work until ``stop``; raise ClockError if this machine's clock is too far from PostgreSQL's.
 
-        Where one was handed over, a thread still works on it, without a lease: end the process. Raises ClockError if
-        this machine's clock is too far from PostgreSQL's.
+        However it ends, see ``finished``: where a step was handed over, a thread still works on it, without a lease,
+        and the process must end.
         """
         stop = self._outside.working.stop
+        self.finished = False
         self._waking.start()
         try:
             while not stop.is_set():
@@ -135,8 +137,7 @@ class Daemon:
         finally:
             stop.set()
             self._waking.stop()
-            finished = self._finish()
-        return finished
+            self.finished = self._finish()
 
     def _round(self) -> None:
         try:
