@@ -74,9 +74,13 @@ def _copy(database: Database, key: int, number: int, batches: Iterable[pa.Record
                 )
 
 
-def unfinished(database: Database, board: str) -> list[tuple[str, int]]:
-    """Return season and number of each correction that is committed and not yet handed to the outbox."""
-    return [(row["season"], row["correction"]) for row in database.rows("corrections.unfinished", {"board": board})]
+def unfinished(database: Database, board: str, *, held: bool = False) -> list[tuple[str, int]]:
+    """Return season and number of each correction that is committed and not yet handed to the outbox.
+
+    Those of seasons on hold are among them if ``held``.
+    """
+    rows = database.rows("corrections.unfinished", {"board": board, "held": held})
+    return [(row["season"], row["correction"]) for row in rows]
 
 
 def of_player(database: Database, key: int, player_id: bytes) -> list[dict[str, Any]]:

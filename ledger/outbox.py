@@ -15,6 +15,7 @@ from typing import Any
 from ledger import journal, leases
 from ledger.database import Database
 from ledger.leases import Lease
+from ledger.pausing import Pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,16 @@ class Waiting:
     grants: int
     at: datetime | None
     holders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What stands against sending another batch now: ``stopped`` in words, or a target to be left alone ``until``."""
+
+    stopped: str
+    until: datetime | None
+    failures: int  #: of the target, in a row
+    now: datetime
 
 
 def plan(database: Database, lease: Lease, mode: str, correction: int = 0) -> Planned:
@@ -138,6 +149,25 @@ def _rows(database: Database, name: str, values: Mapping[str, Any]) -> int:
     return int(row["rows"])
 
 
+def may_send(database: Database, key: int, name: str, lease: Lease | None = None) -> Sending:
+    """Return what stands against sending another batch of the season ``name`` now; to be asked before each.
+
+    Raises LeaseLostError if ``lease``, under which it is sent, is no longer this runner's.
+    """
+    fence = lease.params if lease else {"holder": None, "fence": None}
+    row = database.row("outbox.may_send", {**fence, "key": key})
+    assert row is not None
+    if lease is not None and not row["mine"]:
+        raise leases.lost(lease)
+    stopped = ""
+    if row["held"] is not None:
+        stopped = f"{name} is on hold: {row['held']}"
+    elif row["since"] is not None:
+        stopped = f"everything is {Pause(row['since'], row['who'], row['because']).told}"
+    until = row["until"] if row["until"] is not None and row["until"] > row["now"] else None
+    return Sending(stopped, until, row["failures"], row["now"])
+
+
 def paused(database: Database, key: int) -> tuple[datetime | None, int]:
     """Return until when the season's target is left alone, None if it is not, and its failures in a row."""
     row = database.row("outbox.paused_until", {"key": key})
@@ -197,7 +227,7 @@ def retry(database: Database, key: int, *, who: str, because: str = "") -> tuple
 
 
 def owing(database: Database, board: str) -> list[str]:
-    """Return the board's seasons that are past their deliver step, and of which some grant is not settled."""
+    """Return the board's seasons past their deliver step and not on hold, of which some grant is not settled."""
     return [row["season"] for row in database.rows("outbox.owing", {"board": board})]
 
 

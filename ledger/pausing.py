@@ -32,7 +32,12 @@ def find(database: Database) -> Pause | None:
 def check(database: Database) -> None:
     """Raise PausedError while everything is paused."""
     if (found := find(database)) is not None:
-        raise PausedError(f"everything is {found.told}", hint="let it go on with: finale resume")
+        raise error(found)
+
+
+def error(found: Pause) -> PausedError:
+    """Return the error of whoever is kept from working by a pause."""
+    return PausedError(f"everything is {found.told}", hint="let it go on with: finale resume")
 
 
 def pause(database: Database, *, who: str, because: str) -> None:

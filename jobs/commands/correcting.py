@@ -89,6 +89,7 @@ def correct(
                 "issued": True,
                 "seal": seal.path,
                 "waiting": later.grants if later else 0,
+                "stopped": later.why if later and later.until is None else None,
                 "of_dead_letters": dead,
             }
     if as_json:
@@ -101,7 +102,8 @@ def correct(
                 f"so only the change may arrive; send them with: finale rewards retry {board} {season_id} --as NAME"
             )
         if told["waiting"]:
-            output.out.print(f"{counted(told['waiting'], 'grant')} to be delivered; finale tick sends them")
+            then = told["stopped"] or "finale tick sends them"
+            output.out.print(f"{counted(told['waiting'], 'grant')} to be delivered; {then}", markup=False)
 
 
 def _request(

@@ -46,7 +46,8 @@ def status(board: BoardName, season_id: SeasonName, as_json: AsJson = False) -> 
     )
     if told["paused_until"]:
         again = output.utc(told["paused_until"])
-        output.out.print(f"\nthe target is left alone until {again} UTC, after {told['failures']} failures in a row")
+        why = f"after {told['failures']} failures in a row" if told["failures"] else "by its rate"
+        output.out.print(f"\nthe target is left alone until {again} UTC, {why}")
     if told["dead_letters"]:
         output.out.print("\n[bold]dead letters[/], each with what the target said")
         output.print_table(
@@ -126,11 +127,15 @@ def retry(
     """
     from jobs.payout.delivering import deliver
     from jobs.seasons.closing import find
-    from ledger import outbox
+    from jobs.seasons.runner import held
+    from ledger import outbox, pausing
 
     who = who_acts(operator, lever=True)
     with wired() as outside:
         found = find(outside, board, season_id)
+        if found.hold is not None:
+            raise held(found)
+        pausing.check(outside.database)
         confirm(f"send the dead letters of {found.name} again?", yes)
         paused, _ = outbox.paused(outside.database, found.key)
         revived, hurried = outbox.retry(outside.database, found.key, who=who, because=because)
@@ -152,5 +157,7 @@ def retry(
     for one in told["deliveries"]:
         counts = f"{one['acknowledged']:,} acknowledged, {one['waiting']:,} waiting, {one['dead']:,} dead"
         output.out.print(f"{one['what']}: {counts}")
-    if later is not None:
+    if later is not None and later.until is None:
+        output.out.print(later.told, markup=False)
+    elif later is not None:
         output.out.print(f"{later.grants:,} grants wait until {output.utc(later.until)} UTC; finale tick sends them")

@@ -203,6 +203,8 @@ def hold(
 ) -> None:
     """Stop a season until it is released; nothing is done to it meanwhile.
 
+    A delivery under way sends no further batch, and what a delivered season still owes waits for the release.
+
     Example: finale season hold goals s2026 --because "cheaters under review" --as ana
     """
     from jobs.seasons import levers
@@ -222,6 +224,8 @@ def pause(
     because: Because, yes: Yes = False, dry_run: DryRun = False, operator: As = None, as_json: AsJson = False
 ) -> None:
     """Let no runner begin another step, of any season, wherever it runs. Steps under way are finished.
+
+    Only a delivery is not: it sends no further batch, of any season, and goes on where it stood.
 
     Results are still taken. Seasons that end meanwhile are caught up afterwards, by their stored bounds.
 

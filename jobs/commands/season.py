@@ -104,6 +104,8 @@ def tick(operator: As = None, as_json: AsJson = False) -> None:
                 output.out.print(f"{one.name}: another runner works on it")
             if one.held:
                 output.out.print(f"{one.name}: on hold: {one.held}", markup=False)
+            if one.waits:
+                output.out.print(f"{one.name}: {one.waits}", markup=False)
             if one.drift:
                 output.out.print(f"{one.name}: {one.drift}", markup=False)
         if not found:

@@ -197,9 +197,14 @@ def _finish(work: Acting, number: int) -> Seal:
 
 
 def finish_unfinished(outside: Outside, season: Season, *, who: str) -> list[int]:
-    """Bring corrections of the season that were committed and not handed to the outbox to their end; return which."""
-    left = [number for name, number in corrections.unfinished(outside.database, season.board.name) if name == season.id]
+    """Bring corrections of the season that were committed and not handed to the outbox to their end; return which.
+
+    A hold does not keep a person from that. Raises PausedError while everything is paused.
+    """
+    unfinished = corrections.unfinished(outside.database, season.board.name, held=True)
+    left = [number for name, number in unfinished if name == season.id]
     if left:
+        pausing.check(outside.database)
         with runner.leased(outside, season, who) as (lease, _):
             work = runner.acting(outside, season, who, lease)
             for number in left:
@@ -208,9 +213,14 @@ def finish_unfinished(outside: Outside, season: Season, *, who: str) -> list[int
 
 
 def finish_all(outside: Outside, board: str, *, who: str) -> list[tuple[Season, FinaleError | None]]:
-    """Bring the board's interrupted corrections to their end; return each season that had some, and what went wrong."""
+    """Bring the board's interrupted corrections to their end; return each season that had some, and what went wrong.
+
+    Those of seasons on hold are left where they are, as all are while everything is paused.
+    """
     found: list[tuple[Season, FinaleError | None]] = []
     for name in dict.fromkeys(name for name, _ in corrections.unfinished(outside.database, board)):
+        if pausing.find(outside.database) is not None:
+            break
         season = seasons.find(outside.database, board, name, outside.boards.get(board))
         try:
             finish_unfinished(outside, season, who=who)

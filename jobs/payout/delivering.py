@@ -20,22 +20,29 @@ from jobs.wiring import Outside
 from leaderboard.delivery import Delivery
 from leaderboard.errors import ConfigError, FinaleError
 from leaderboard.season import Season
-from ledger import outbox, pausing, seasons
+from leaderboard.wording import counted
+from ledger import outbox, seasons
+from ledger.leases import Lease
 from ledger.outbox import Claim
 from rewards.delivery import Batch, batch_size, rest_after, settle
 
 PATIENCE = timedelta(seconds=15)  #: how long a deliverer waits for what is due soon, instead of leaving it to the next
-_SHORT_REST = timedelta(seconds=1)  # a rest that need not be kept for other deliverers
+SHORT_REST = timedelta(seconds=1)  #: a rest that need not be kept for other deliverers, nor be left to a later run
 _CLAIM = timedelta(seconds=30)  # beyond what a request may take
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """What is left for later: how many grants, from when on, and why."""
+    """What is left for later: how many grants, from when on, and why. ``until`` None: when a person says so."""
 
     grants: int
-    until: datetime
+    until: datetime | None
     why: str
+
+    @property
+    def told(self) -> str:
+        """How many and why, for a person."""
+        return f"{counted(self.grants, 'grant waits', 'grants wait')}; {self.why}"
 
 
 def delivery_of(outside: Outside, season: Season) -> Delivery:
@@ -49,22 +56,21 @@ def deliver(
     *,
     who: str,
     patience: timedelta = PATIENCE,
-    still: Callable[[], None] = lambda: None,
+    lease: Lease | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Later | None:
     """Send what is due of a season's grants and corrections; return what is left for later, None if nothing is.
 
-    Waits up to ``patience`` for what is due soon. ``still`` is called between batches and raises to stop. Raises
-    ConfigError for a target that is not configured as it was planned, PausedError while everything is paused. Whatever
-    a target does is settled, not raised.
+    Waits up to ``patience`` for what is due soon. Before each batch it is asked whether the season is on hold or
+    everything paused, which leaves the rest for later. Raises LeaseLostError once ``lease`` is somebody else's,
+    ConfigError for a target that is not configured as it was planned. Whatever a target does is settled, not raised.
     """
     if not _owes(outside, season):
         return None
-    pausing.check(outside.database)
     delivery = delivery_of(outside, season)
     _check_mode(outside, season, delivery)
     with target(outside, delivery, season, os.environ) as where:
-        later = _Delivering(outside, season, delivery, where, identity.holder(who), still, progress).run(patience)
+        later = _Delivering(outside, season, delivery, where, identity.holder(who), lease, progress).run(patience)
     outbox.finish(outside.database, season.key)
     return later
 
@@ -91,7 +97,7 @@ class _Delivering:
     delivery: Delivery
     target: Target
     holder: str
-    still: Callable[[], None]
+    lease: Lease | None
     progress: Callable[[int, int], None]
 
     def run(self, patience: timedelta) -> Later | None:
@@ -99,34 +105,37 @@ class _Delivering:
         whole = sum(row["grants"] for row in outbox.counts(database, key))
         done = whole - outbox.waiting(database, key).grants
         while True:
-            self.still()
+            asked = outbox.may_send(database, key, self.season.name, self.lease)
             self.progress(done, whole)
             if self.outside.working.stop.is_set():
-                return Later(outbox.waiting(database, key).grants, database.now(), "this runner was told to stop")
-            later = self._not_now()
+                return self._left(asked.now, "this runner was told to stop")
+            if asked.stopped:
+                return self._left(None, asked.stopped)
+            later = asked.until
             if later is None:
                 claimed = self._claim()
                 if claimed is not None:
-                    done += self._send(claimed)
+                    done += self._send(claimed, asked.failures)
                     continue
                 waiting = outbox.waiting(database, key)
                 if not waiting.grants:
                     return None
                 if self._let_go(waiting.holders):
                     continue
-                later = waiting.at or database.now()
+                later = waiting.at
+            later = later or asked.now
             rest = later - database.now()
             if rest > patience:
-                return Later(outbox.waiting(database, key).grants, later, f"{self.target.name}: the next try is due")
+                what = "try" if asked.failures else "batch"
+                return self._left(later, f"{self.target.name}: the next {what} is due")
             self._sleep(rest)
+
+    def _left(self, until: datetime | None, why: str) -> Later | None:
+        grants = outbox.waiting(self.outside.database, self.season.key).grants
+        return Later(grants, until, why) if grants else None
 
     def _sleep(self, rest: timedelta) -> None:
         self.outside.working.stop.wait(max(rest.total_seconds(), 0.001))
-
-    def _not_now(self) -> datetime | None:
-        """Return until when the target is left alone; None if it is not."""
-        until, _ = outbox.paused(self.outside.database, self.season.key)
-        return until if until is not None and until > self.outside.database.now() else None
 
     def _claim(self) -> Claim | None:
         def size(tries: int) -> int:
@@ -142,15 +151,17 @@ class _Delivering:
             outbox.let_go(self.outside.database, self.season.key, dead)
         return bool(dead)
 
-    def _send(self, claimed: Claim) -> int:
-        """Send a claim and record what came of it; return how many grants are settled for good."""
+    def _send(self, claimed: Claim, failures: int) -> int:
+        """Send a claim and record what came of it; return how many grants are settled for good.
+
+        ``failures`` are those of the target, in a row, before.
+        """
         database, key, delivery = self.outside.database, self.season.key, self.delivery
         if not claimed.rows:
             return 0
         season = self.season
         batch = Batch(season.board.name, season.id, claimed.correction, season.board.member == "binary", claimed.rows)
         answer = self.target.send(batch, claimed.marks)
-        _, failures = outbox.paused(database, key)
         found = settle(
             dict.fromkeys(batch.ids, claimed.attempts),
             answer,
@@ -160,7 +171,7 @@ class _Delivering:
             chance=random.random(),  # noqa: S311 - spreads waits
         )
         rest = rest_after(len(claimed.rows), delivery.per_second)
-        kept = rest if rest > _SHORT_REST else None
+        kept = rest if rest > SHORT_REST else None
         changed = outbox.settle(
             database,
             key,
@@ -190,7 +201,8 @@ class _Delivering:
 def deliver_owed(outside: Outside, board: str, *, who: str) -> list[tuple[Season, FinaleError | None]]:
     """Send what the board's seasons past their deliver step owe: corrections, and what was told to be tried again.
 
-    Returns each season that owed something, with what went wrong, if anything did. Nothing is waited for.
+    Returns each season that owed something, with what went wrong, if anything did. Nothing is waited for but short
+    rests between batches.
     """
     found: list[tuple[Season, FinaleError | None]] = []
     for name in outbox.owing(outside.database, board):

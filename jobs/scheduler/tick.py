@@ -23,7 +23,7 @@ from jobs.unforeseen import told
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, LeaseHeldError, PausedError
 from leaderboard.season import Season
-from leaderboard.states import State
+from leaderboard.states import State, Step
 from ledger import pausing, seasons
 
 #: Instead of a season or board: what is looked for among all that were cleaned.
@@ -41,6 +41,7 @@ class Ticked:
     busy: bool = False
     drift: str = ""  #: what a check of a season that is being played found
     held: str = ""  #: why the season waits for a person, since an earlier run
+    waits: str = ""  #: what a step has left to a later run, and why
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -56,6 +57,7 @@ class Ticked:
             "busy": self.busy,
             "drift": self.drift or None,
             "held": self.held or None,
+            "waits": self.waits or None,
             "error": error,
             "exit_code": self.error.exit_code if self.error else 0,
         }
@@ -117,7 +119,7 @@ def _owed(outside: Outside, name: str, who: str) -> list[Ticked]:
 
 def _told(found: list[Ticked]) -> list[Ticked]:
     """Return what somebody should hear of."""
-    return [one for one in found if one.steps or one.created or one.error or one.busy or one.held or one.drift]
+    return [one for one in found if any((one.steps, one.created, one.error, one.busy, one.held, one.drift, one.waits))]
 
 
 def tick_returned(outside: Outside, now: datetime) -> list[Ticked]:
@@ -153,4 +155,6 @@ def _season(outside: Outside, season: Season, now: datetime, who: str, observer:
         return Ticked(season.name, held=paused.message)
     except Exception as error:
         return Ticked(season.name, error=told(season.name, error))
-    return Ticked(season.name, steps=tuple(str(step.step) for step in run.steps))
+    # Any other step that waits does so for a stored time, which is nothing to be told of in every round.
+    waits = run.waits[1].why if run.waits and run.waits[0] is Step.DELIVER else ""
+    return Ticked(season.name, steps=tuple(str(step.step) for step in run.steps), waits=waits)

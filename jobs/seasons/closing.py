@@ -14,7 +14,7 @@ from leaderboard.calendar import season_called
 from leaderboard.errors import FinaleError, NotDueError, UnknownNameError, WrongStateError
 from leaderboard.season import Bounds, Season
 from leaderboard.states import STARTS, State, Step, reached, step_from
-from ledger import levers, seasons
+from ledger import levers, pausing, seasons
 
 if TYPE_CHECKING:  # the runner brings every step and all that they need, which telling of a season does not
     from jobs.endpoints import Ledger
@@ -105,7 +105,8 @@ def close(
     run = runner.run(outside, season, who=who, observer=observer, until=until, forced=early)
     if run.waits is not None and run.waits[0] is not Step.CLEAN:
         step, wait = run.waits
-        assert wait.until is not None
+        if wait.until is None:
+            raise _stopped(outside, season, wait.why)
         sends = step is Step.DELIVER  # what it waits for is its next try, which no --now brings on
         retry = f"send at once with: finale rewards retry {season.board.name} {season.id}"
         raise NotDueError(
@@ -114,6 +115,21 @@ def close(
             hint=f"run it again then, or {retry if sends else 'end it at once with --now'}",
         )
     return run
+
+
+def _stopped(outside: Outside, season: Season, why: str) -> FinaleError:
+    """Return why a step stopped in the middle: a person has said so since it began."""
+    from jobs.seasons import runner
+
+    season = find(outside, season.board.name, season.id)
+    if season.hold is not None:
+        error: FinaleError = runner.held(season)
+    elif (paused := pausing.find(outside.database)) is not None:
+        error = pausing.error(paused)
+    else:
+        error = NotDueError(f"{season.name} was stopped, and may go on by now", hint="run it again")
+    error.detail = why if not error.detail else f"{error.detail}; {why}"
+    return error
 
 
 def _may_be_cut_short(season: Season, now: datetime) -> bool:
@@ -240,7 +256,8 @@ def check_holdable(season: Season) -> None:
     if step_from(season.state) is None:
         raise WrongStateError(
             f"{season.name} is {season.state}; nothing is done to it any more, so nothing is held",
-            hint=f"what was paid is put right with: finale rewards correct {season.board.name} {season.id}"
+            hint=f"what was paid is put right with: finale rewards correct {season.board.name} {season.id}; "
+            "what is still being sent stops with: finale pause"
             if season.state is State.CLEANED
             else "",
         )

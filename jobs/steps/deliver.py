@@ -1,7 +1,7 @@
 """Deliver (I5): the grants reach the game, by the table ``finale.payable``, a webhook or a stream.
 
 Delivered means acknowledged, or given up as a dead letter, which a person is told of and does not block cleaning. What
-is due at a later time is waited for by later runs.
+is due at a later time is waited for by later runs; what a hold or a pause stops, by a person.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jobs.seasons.verdicts import Act, Done, Verdict, Wait
 from jobs.steps.step import Acting, Work
 from leaderboard.states import Step
 from leaderboard.wording import counted
-from ledger import leases, outbox
+from ledger import outbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Deliver:
     def plan(self, facts: Facts) -> Verdict:
         if facts.mode == "table":
             return Act(f"make {counted(facts.grants, 'grant')} readable in finale.payable")
-        if facts.paused_until is not None and facts.paused_until > facts.now:
+        if facts.paused_until is not None and facts.paused_until > facts.now + delivering.SHORT_REST:
             return Wait(facts.paused_until, f"the {facts.mode} has not taken all grants; the next try is due")
         return Act(f"send {counted(facts.grants, 'grant')} by {facts.mode}")
 
@@ -58,11 +58,11 @@ class Deliver:
             work.outside,
             work.season,
             who=work.who,
-            still=lambda: leases.check(database, work.lease),
+            lease=work.lease,
             progress=work.progress,
         )
         if later is not None:
-            return Wait(later.until, f"{counted(later.grants, 'grant waits', 'grants wait')}; {later.why}")
+            return Wait(later.until, later.told)
         acknowledged, dead = outbox.settled(database, work.season.key)
         name = f"{work.season.board.name} {work.season.id}"
         return Done(

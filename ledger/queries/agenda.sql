@@ -10,7 +10,8 @@ with owing as (
         where d.season_id = c.season_id and d.correction = substring(c.kind from 12)::int
     )
 ), owes as (
-    select distinct board from owing join finale.season using (season_id) where state in ('delivered', 'cleaned')
+    select distinct board from owing join finale.season using (season_id)
+    where state in ('delivered', 'cleaned') and held_at is null
 ), lacks as (
     select distinct w.board
     from unnest(%(wanted_boards)s::text[], %(wanted)s::text[]) w (board, season)

@@ -6,7 +6,7 @@ where season_id = %(key)s and correction = %(correction)s group by item order by
 select s.season, substring(c.kind from 12)::int as correction
 from finale.seal c
 join finale.season s using (season_id)
-where s.board = %(board)s and c.kind like 'correction-%%'
+where s.board = %(board)s and c.kind like 'correction-%%' and (%(held)s or s.held_at is null)
   and not exists (
     select from finale.delivery d
     where d.season_id = c.season_id and d.correction = substring(c.kind from 12)::int

@@ -98,6 +98,22 @@ update finale.delivery
 set failures = %(failures)s, paused_until = clock_timestamp() + %(pause)s::interval
 where season_id = %(key)s and (failures <> %(failures)s or paused_until is not null or %(pause)s::interval is not null);
 
+-- name: may_send
+-- What is asked before each batch, in one statement: a hold, a pause, a lease that was taken over, a target to be left
+-- alone.
+select s.hold_reason as held, p.since, p.who, p.because, d.until, d.failures, clock_timestamp() as now,
+       %(fence)s::bigint is null or exists (
+           select from finale.lease l
+           where l.season_id = s.season_id and l.holder = %(holder)s::text and l.fence = %(fence)s::bigint
+       ) as mine
+from finale.season s
+left join finale.pause p on true
+cross join lateral (
+    select max(paused_until) as until, coalesce(max(failures), 0) as failures from finale.delivery d
+    where d.season_id = s.season_id
+) d
+where s.season_id = %(key)s;
+
 -- name: paused_until
 select max(paused_until) as until, coalesce(max(failures), 0) as failures from finale.delivery where season_id = %(key)s;
 
@@ -168,7 +184,7 @@ where d.season_id = %(key)s and d.mode <> 'table'
 select s.season
 from (select distinct season_id from finale.delivery where delivered_at is null) d
 join finale.season s using (season_id)
-where s.board = %(board)s and s.state in ('delivered', 'cleaned')
+where s.board = %(board)s and s.state in ('delivered', 'cleaned') and s.held_at is null
 order by s.starts_at;
 
 -- name: of_player

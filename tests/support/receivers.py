@@ -6,7 +6,7 @@ import importlib.util
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,13 +31,17 @@ reference = _reference()
 
 @dataclass
 class Receiver:
-    """A running receiver. ``script`` says, a word a request, how each is answered; "ok" once it has run out."""
+    """A running receiver. ``script`` says, a word a request, how each is answered; "ok" once it has run out.
+
+    ``meanwhile`` is done once, while the next request waits for its answer.
+    """
 
     url: str
     wallet: Any
     script: list[str]
     requests: list[dict[str, Any]] = field(default_factory=list)  #: the bodies that came, with their headers
     released: threading.Event = field(default_factory=threading.Event)
+    meanwhile: Callable[[], object] | None = None
 
     def forget(self, folder: Path) -> None:
         """Begin anew with an empty wallet in this folder."""
@@ -73,6 +77,9 @@ def receiver(folder: Path, script: Sequence[str] = (), items: frozenset[str] | N
             with lock:
                 state.requests.append({"headers": headers, "body": body})
                 word = state.script.pop(0) if state.script else "ok"
+                meanwhile, state.meanwhile = state.meanwhile, None
+            if meanwhile is not None:
+                meanwhile()
             code, extra, answer = self._decide(word, headers, body)
             if answer is None:
                 self.close_connection = True
