@@ -34,19 +34,6 @@ def attribute_names(database: Database, season: Season) -> list[str]:
     return [row["name"] for row in database.rows("match_rows.attributes", _of(database, season))]
 
 
-def shares(database: Database, season: Season, other: Season) -> bool:
-    """Return whether both seasons take one and the same result."""
-    values = {
-        **_of(database, season),
-        "other_starts_at": other.bounds.starts_at,
-        "other_ends_at": other.bounds.ends_at,
-        "other_wanted": Jsonb(as_text(other.board.where)),
-    }
-    row = database.row("match_rows.shared", values)
-    assert row is not None
-    return bool(row["shared"])
-
-
 def removable(database: Database, season: Season) -> int:
     """Return how many results ``remove`` would take of the season: all but those that corrections have yet to undo."""
     row = database.row("match_rows.removable", _of(database, season))
@@ -80,9 +67,10 @@ def begun(database: Database) -> dict[int, datetime]:
 
 
 def first_claim(database: Database, season: Season, every: Iterable[Season]) -> Season | None:
-    """Return the season of ``every`` that takes results of ``season`` too and began before it to be pruned.
+    """Return the season of ``every`` that may take results of ``season`` too and began before it to be pruned.
 
-    None if there is none: until that one is done, its rows are in the ledger and may be in its seal as well.
+    None if there is none: until that one is done, its rows are in the ledger and may be in its seal as well. No row is
+    asked, since one may still be recorded by whoever had begun before the claim.
     """
     claims = begun(database)
     mine = claims.get(season.key)
@@ -90,7 +78,7 @@ def first_claim(database: Database, season: Season, every: Iterable[Season]) -> 
         since = claims.get(other.key)
         if other.key == season.key or since is None or (mine is not None and (mine, season.key) < (since, other.key)):
             continue
-        if may_share(season, other) and shares(database, season, other):
+        if may_share(season, other):
             return other
     return None
 

@@ -124,6 +124,7 @@ class _Recording:
         if not self._add_rules(span):
             return None
         self._do("refuse_future")
+        self._do("refuse_pruned")
         filters = [Jsonb(as_text(board.where)) for board in self.boards]
         self.database.rows("results.refuse_homeless", {"filters": filters, "gaps": Jsonb(self.gaps)})
         self._do("refuse_voided")

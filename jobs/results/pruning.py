@@ -87,8 +87,9 @@ def _verdict(outside: Outside, season: Season, every: Sequence[Season], done: bo
         # Another configuration may have it, and boards that count these results, which nobody here can know.
         return Verdict(season, "keep", "its board is not in this configuration")
     for other in every:
-        if _may_share(season, other) and match_rows.shares(outside.database, season, other):
-            return Verdict(season, "keep", f"{other.name}, which is {other.state}, counts results of it too")
+        # Whether there is a shared result now says nothing: one may come until this season takes none any more.
+        if _may_share(season, other):
+            return Verdict(season, "keep", f"{other.name}, which is {other.state}, may count results of it too")
     if other_first := match_rows.first_claim(outside.database, season, every):
         return _after(season, other_first)
     rows = match_rows.removable(outside.database, season)
@@ -100,7 +101,7 @@ def _may_share(season: Season, other: Season) -> bool:
 
 
 def _after(season: Season, other: Season) -> Verdict:
-    reason = f"{other.name} counts results of it too and is being pruned, or was broken off: run it again to go on"
+    reason = f"{other.name} may count results of it too and is being pruned, or was broken off: run it again to go on"
     return Verdict(season, "keep", reason)
 
 

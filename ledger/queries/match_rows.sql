@@ -22,15 +22,6 @@ where m.source_id = %(source_id)s and m.played_at >= %(starts_at)s and m.played_
   and m.attributes is not null and finale.matches_filter(m.attributes, %(wanted)s)
 order by 1;
 
--- name: shared
-select exists (
-    select from finale.match_result m
-    where m.source_id = %(source_id)s
-      and m.played_at >= greatest(%(starts_at)s, %(other_starts_at)s)
-      and m.played_at < least(%(ends_at)s, %(other_ends_at)s)
-      and finale.matches_filter(m.attributes, %(wanted)s) and finale.matches_filter(m.attributes, %(other_wanted)s)
-) as shared;
-
 -- name: removable
 select count(*) as count from finale.match_result m
 where m.source_id = %(source_id)s and m.played_at >= %(starts_at)s and m.played_at < %(ends_at)s

@@ -23,23 +23,30 @@ copy staged (line, match_id, player_id, points, played_at, attributes) from stdi
 update staged set verdict = 'refused', reason = 'played_at lies in the future of PostgreSQL''s clock'
 where played_at > %(until)s;
 
--- name: refuse_homeless
+-- name: refuse_pruned
+-- Whatever a pruned season takes: any other that takes it was cleaned by then, and could only name it late, while the
+-- prune moves the results that it has read.
 update staged s
-set verdict = 'refused',
-    reason = case when exists (
-        select
+set verdict = 'refused', reason = 'the results of that season were pruned: they are in the archive'
+where verdict is null
+  and (select bool_or(pruned) from rules)
+  and exists (
+    select
         from slots join rules r using (season_id)
         where slots.slot = width_bucket(s.played_at, (select edges from edges))
-          and finale.matches_filter(s.attributes, r.wanted)
-    ) then 'the results of that season were pruned: they are in the archive'
-    else 'no season of any board takes results played at that time' end
+          and finale.matches_filter(s.attributes, r.wanted) and r.pruned
+  );
+
+-- name: refuse_homeless
+update staged s
+set verdict = 'refused', reason = 'no season of any board takes results played at that time'
 where verdict is null
   and exists (select from unnest(%(filters)s::jsonb[]) as wanted where finale.matches_filter(s.attributes, wanted))
   and not exists (
     select
         from slots join rules r using (season_id)
         where slots.slot = width_bucket(s.played_at, (select edges from edges))
-          and finale.matches_filter(s.attributes, r.wanted) and not r.pruned
+          and finale.matches_filter(s.attributes, r.wanted)
   )
   and not exists (
     select from jsonb_to_recordset(%(gaps)s) as g (starts_at timestamptz, ends_at timestamptz, wanted jsonb)

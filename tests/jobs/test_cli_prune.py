@@ -64,10 +64,27 @@ def test_nothing_goes_before_every_season_that_counts_it_is_cleaned(played: Worl
     assert _verdicts()["cup/one"] == ("keep", "the season is open")
     finale("close", "cup", "one").ok()
     verdict, reason = _verdicts("--board", "cup")["cup/one"]
-    assert verdict == "keep" and reason == "league/half, which is open, counts results of it too"
+    assert verdict == "keep" and reason == "league/half, which is open, may count results of it too"
     before = played.picture()
     finale(*PRUNE).ok()
     assert differing(before, played.picture()) == []
+
+
+def test_i6_a_season_that_may_yet_count_a_result_of_it_keeps_it(world: World) -> None:
+    """I6: the league of one region has no result of the cup's time yet; one that comes would be lost."""
+    world.configure(CONFIG.replace("[board.league]\n", '[board.league]\nwhere = { region = "eu" }\n'))
+    world.played("cup", f"m1,ann,5,{AT}")
+    finale("close", "cup", "one").ok()
+    assert _verdicts("--board", "cup")["cup/one"][0] == "keep"
+    path = world.folder / "eu.csv"
+    path.write_text(f"match_id,player_id,points,region,played_at\nm2,bob,3,eu,{AT}\n")
+    finale(*PRUNE).ok()
+    finale("results", "import", str(path), "--board", "league").ok()
+    finale(*PRUNE).ok()
+    finale("reconcile", "league", "half", "--deep").ok()
+    finale("close", "league", "half").ok()
+    finale(*PRUNE).ok()
+    assert world.sql("select count(*) from finale.match_result") == [(0,)]
 
 
 def test_results_move_into_sealed_files(cleaned: World) -> None:
@@ -161,8 +178,8 @@ def test_what_another_board_pruned_is_not_taken_for_never_played(cleaned: World)
 
 def test_what_another_region_pruned_is_none_of_ones_own(world: World) -> None:
     """Two boards of one source whose filters contradict each other share no result, so the other is whole."""
-    regions = CONFIG.replace('source = "s"', 'source = "s"\nwhere = { region = "eu" }', 1)
-    world.configure(regions.replace('source = "s"\nties', 'source = "s"\nwhere = { region = "na" }\nties', 1))
+    regions = CONFIG.replace("[board.cup]\n", '[board.cup]\nwhere = { region = "eu" }\n')
+    world.configure(regions.replace("[board.league]\n", '[board.league]\nwhere = { region = "na" }\n'))
     path = world.folder / "r.csv"
     path.write_text(f"match_id,player_id,points,region,played_at\nm1,ann,5,eu,{AT}\nm2,bob,3,na,{AT}\n")
     finale("results", "import", str(path), "--board", "cup").ok()
@@ -288,9 +305,27 @@ def test_i6_of_two_prunes_at_once_one_has_the_shared_results(
     with monkeypatch.context() as patch, cleaned.outside() as outside:
         patch.setattr(module, name, meanwhile)
         pruning.prune(outside, "cup", who="op")
-    if name != "put_result":  # by then the rows that both count are gone
-        assert beside[1].action == "keep" and beside[1].reason.startswith("cup/one counts results of it too")
+    assert beside[1].action == "keep" and beside[1].reason.startswith("cup/one may count results of it too")
     finale(*PRUNE).ok()
+    assert _archived(cleaned) == ["m1 ann", "m1 bob", "m2 ann", "m3 eve", "m9 zoe"]
+
+
+def test_i6_i8_what_comes_while_a_season_is_pruned_is_refused(cleaned: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I6, I8: a result comes between the prune's two looks, for a board that is cleaned and not pruned yet."""
+    real, answers = archived.put_seal, []
+    late = cleaned.results(f"m77,ann,5,{AT}")
+
+    def meanwhile(*arguments: Any) -> Any:
+        answers.append(finale("results", "import", str(late), "--board", "league", "--json"))
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(archived, "put_seal", meanwhile)
+        finale(*PRUNE, "--board", "cup").ok()
+    answers[0].refused(4, "pruned")
+    assert _verdicts("--board", "cup")["cup/one"][0] == "done"
+    finale(*PRUNE).ok()
+    assert cleaned.sql("select count(*) from finale.match_result") == [(0,)]
     assert _archived(cleaned) == ["m1 ann", "m1 bob", "m2 ann", "m3 eve", "m9 zoe"]
 
 
