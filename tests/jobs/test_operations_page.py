@@ -60,7 +60,7 @@ def test_what_is_shown_can_be_given() -> None:
 
 def test_the_levers_that_need_a_reason_are_listed() -> None:
     """Each command that cannot do without --because is named in the paragraph about levers."""
-    (listed,) = re.findall(r"`--because \"…\"` may be given to each, and must be to (.*?)\.\n", PAGE, re.DOTALL)
+    (listed,) = re.findall(r"`--because \"…\"` may be given to each lever, and must be to (.*?)\.\n", PAGE, re.DOTALL)
     needed = {
         name
         for name, command in COMMANDS.items()
