@@ -12,14 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from math import isfinite
-from uuid import uuid4
 
 from redis import Redis
 from redis.client import NEVER_DECODE
 
 from leaderboard.errors import InputError
 from leaderboard.keys import helper_key
-from leaderboard.marks import Mark
+from leaderboard.marks import Mark, new_token
 from live.errors import FencedError, LostWritesError, RolledBackError, UnclaimedError
 from live.scripts import run, send
 from live.translate import translated
@@ -89,7 +88,10 @@ class Batch:
     members: Sequence[bytes]
     scores: Sequence[float]
     removed: Sequence[bytes]
-    token: bytes = field(default_factory=lambda: uuid4().bytes)
+    token: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "token", new_token(self.fence))
 
     def arguments(self, live_key: str) -> Iterator[bytes | str | int]:
         """Yield the batch as the script takes it. Raises InputError for a score that is no finite number."""

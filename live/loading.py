@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ from redis.exceptions import AskError, MovedError
 from leaderboard.bands import Scale
 from leaderboard.errors import LeaseLostError, OutcomeUnknownError, UnavailableError
 from leaderboard.keys import building_keys, helper_key
-from leaderboard.marks import Mark
+from leaderboard.marks import Mark, new_token
 from live.errors import LostWritesError
 from live.nodes import serving
 from live.scripts import load
@@ -139,12 +138,15 @@ class Building:
         and LostWritesError where the server has lost what was built; then all is as it was. OutcomeUnknownError: the
         answer was lost; build again.
         """
-        place, token = self.place, uuid4().bytes
+        place = self.place
         names = [place.live, place.built, *place.names[1:]]
         names += [helper_key(place.own, kind) for kind in ("fence", "applied", "bands", "moving")]
-        told = [value for bucket, (fence, mark) in buckets.items() for value in (bucket, fence, mark.number)]
+        tokens = {bucket: new_token(fence) for bucket, (fence, _) in buckets.items()}
+        told = [
+            value for bucket, (fence, mark) in buckets.items() for value in (bucket, fence, mark.number, tokens[bucket])
+        ]
         try:
-            reply = self._command("EVAL", load("swap").source, len(names), *names, place.fence, self.rows, token, *told)
+            reply = self._command("EVAL", load("swap").source, len(names), *names, place.fence, self.rows, *told)
         except UnavailableError as error:
             raise OutcomeUnknownError(
                 f"{place.live} was to be replaced, and whether it was is not known",
@@ -163,7 +165,7 @@ class Building:
                 detail="the season" if word == b"fenced" else f"bucket {int(reply[1])} of its players",
                 hint="nothing was changed; run the command again when the other is done",
             )
-        return {bucket: Mark(mark.number + 1, token.hex()) for bucket, (_, mark) in buckets.items()}
+        return {bucket: Mark(mark.number + 1, tokens[bucket].hex()) for bucket, (_, mark) in buckets.items()}
 
     def _read(self, replies: int) -> None:
         with self._told():

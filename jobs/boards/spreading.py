@@ -24,6 +24,7 @@ from live import apply, moving
 from live.errors import FencedError, LostWritesError
 
 Row = tuple[PendingTotal, float]
+_Waiting = tuple[PendingTotal, float | None]  #: with None who is to be removed
 _Part = tuple[Sequence[Row], Sequence[PendingTotal]]
 _AT_ONCE = 2_000  #: rows of a script: some milliseconds in which the server serves nobody else
 
@@ -72,8 +73,8 @@ class Spread:
         rows = [*zip(present, self._scores(present), strict=True)]
         gone = [total for total in totals if total.points is None]
         if self.season.board.layout.cuts:
-            for bucket in sorted({total.bucket for total in totals}):
-                self._move(bucket, fences[bucket], rows, gone, written)
+            for bucket, waiting in groupby(_by_bucket(rows, gone), key=_bucket):
+                self._move(bucket, fences[bucket], list(waiting), written)
         else:
             for shard, (here, gone_here) in self._parts(rows, gone).items():
                 self._spread(shard, fences, here, gone_here, written)
@@ -102,12 +103,11 @@ class Spread:
         self, shard: int, fences: Mapping[int, int], rows: Sequence[Row], gone: Sequence[PendingTotal], written: Written
     ) -> None:
         """Write one shard's part, many buckets a call, none of which is refused yet."""
-        waiting = [*rows, *((total, None) for total in gone)]
-        waiting.sort(key=lambda row: row[0].bucket)
+        waiting = _by_bucket(rows, gone)
         for at in range(0, len(waiting), _AT_ONCE):
             batches = [
                 _batch(bucket, fences[bucket], written.marks[bucket, shard].number + 1, list(rows))
-                for bucket, rows in groupby(waiting[at : at + _AT_ONCE], key=lambda row: row[0].bucket)
+                for bucket, rows in groupby(waiting[at : at + _AT_ONCE], key=_bucket)
                 if bucket not in written.refused
             ]
             if batches:
@@ -121,18 +121,22 @@ class Spread:
                 for batch, mark in zip(batches, found, strict=True):
                     written.note(batch.bucket, shard, mark)
 
-    def _move(
-        self, bucket: int, fence: int, rows: Sequence[Row], gone: Sequence[PendingTotal], written: Written
-    ) -> None:
+    def _move(self, bucket: int, fence: int, waiting: Sequence[_Waiting], written: Written) -> None:
         """Write the part of one bucket to bands of score."""
-        mine = [row for row in rows if row[0].bucket == bucket]
-        members, scores = [total.player_id for total, _ in mine], [score for _, score in mine]
-        removed = [total.player_id for total in gone if total.bucket == bucket]
-        shards = self.season.board.layout.shards(members, np.array(scores)).tolist()
-        parts = {shard: [at for at, found in enumerate(shards) if found == shard] for shard in range(len(self.targets))}
         moves = _Moves(self, bucket, fence, written)
         try:
-            moves.run(parts, members, scores, removed)
+            for first in range(0, len(waiting), _AT_ONCE):
+                rows = waiting[first : first + _AT_ONCE]
+                kept = [(total.player_id, score) for total, score in rows if score is not None]
+                members, scores = [member for member, _ in kept], [score for _, score in kept]
+                removed = [total.player_id for total, score in rows if score is None]
+                shards = self.season.board.layout.shards(members, np.array(scores)).tolist()
+                moves.run(
+                    {at: [row for row, one in enumerate(shards) if one == at] for at in range(len(self.targets))},
+                    members,
+                    scores,
+                    removed,
+                )
         except (FencedError, LostWritesError):
             written.refused.add(bucket)
 
@@ -149,7 +153,16 @@ class Spread:
         return scores
 
 
-def _batch(bucket: int, fence: int, number: int, rows: Sequence[tuple[PendingTotal, float | None]]) -> apply.Batch:
+def _by_bucket(rows: Sequence[Row], gone: Sequence[PendingTotal]) -> list[_Waiting]:
+    """Return what is written and what is removed, bucket by bucket."""
+    return sorted([*rows, *((total, None) for total in gone)], key=_bucket)
+
+
+def _bucket(waiting: _Waiting) -> int:
+    return waiting[0].bucket
+
+
+def _batch(bucket: int, fence: int, number: int, rows: Sequence[_Waiting]) -> apply.Batch:
     kept = [(total.player_id, score) for total, score in rows if score is not None]
     removed = [total.player_id for total, score in rows if score is None]
     return apply.Batch(bucket, fence, number, [member for member, _ in kept], [score for _, score in kept], removed)

@@ -20,7 +20,7 @@ def top(outside: Outside, season: Season, k: int) -> list[Standing]:
     """Return the first ``k`` positions, fewer if there are fewer."""
     if live := _live(outside, season):
         rows = live.top(k)
-        if rows or not _sealed(season):
+        if not _sealed(season) or (rows and _is_whole(outside, season)):
             return rows
     return _rows(reading.top(outside.store, season.board.name, season.id, k).to_pylist())
 
@@ -47,10 +47,12 @@ def around(outside: Outside, season: Season, player_id: bytes, n: int) -> list[S
     """
     if live := _live(outside, season):
         rows = live.around(player_id, n)
-        if rows:
-            return rows
         if not _sealed(season):
-            raise _unknown(season, player_id)
+            if not rows:
+                raise _unknown(season, player_id)
+            return rows
+        if rows and _is_whole(outside, season):
+            return rows
     row = reading.player(outside.store, season.board.name, season.id, player_id)
     if row is None:
         raise _unknown(season, player_id)
@@ -64,10 +66,12 @@ def rank(outside: Outside, season: Season, player_id: bytes, *, exact: bool = Tr
     """
     if live := _live(outside, season):
         found = live.rank(player_id, exact=exact)
-        if found is not None:
-            return found
         if not _sealed(season):
-            raise _unknown(season, player_id)
+            if found is None:
+                raise _unknown(season, player_id)
+            return found
+        if found is not None and _is_whole(outside, season):
+            return found
     row = reading.player(outside.store, season.board.name, season.id, player_id)
     if row is None:
         raise _unknown(season, player_id)
@@ -84,6 +88,14 @@ def _live(outside: Outside, season: Season) -> LiveBoard | None:
 def _sealed(season: Season) -> bool:
     """Return whether the archive answers where the live key does not: it may be gone, and not yet be recorded so."""
     return reached(season.state, State.SEALED)
+
+
+def _is_whole(outside: Outside, season: Season) -> bool:
+    """Return whether no shard of a sealed season is gone, as while it is cleaned; asked after it was read.
+
+    A band of score that nobody was in has no key either: then the archive answers, equally.
+    """
+    return not season.sharded or "none" not in kinds(outside.redis, season.standing_keys).values()
 
 
 def _rows(rows: Iterable[dict[str, Any]]) -> list[Standing]:

@@ -44,6 +44,27 @@ def cleaned() -> None:
     finale("clean", "b", "one", "--now", "--as", "test").ok()
 
 
+@pytest.mark.parametrize("shards", ['{ by = "player", count = 3 }', '{ by = "score", cuts = [2, 4] }'])
+def test_of_a_sealed_season_with_a_shard_gone_the_archive_answers(world: World, shards: str) -> None:
+    """Cleaned half, or held amid it, or a shard lost: never ranks of what is left of the board."""
+    world.configure(board("high", "shared", shards=shards))
+    world.played("b", *rows())
+    finale("close", "b", "one", "--until", "deliver").ok()
+    asked = ("é0", "p1", "p59")
+
+    def told() -> dict[str, Any]:
+        return answers(list(asked)) | {
+            one: finale("rank", "b", one, "--season", "one", "--json").ok().json for one in asked
+        }
+
+    before = told()
+    for number in range(3):
+        key = f"leaderboard:b:one:{number}" if world.redis.exists(f"leaderboard:b:one:{number}") else None
+        assert key is not None, world.redis.keys()
+        world.redis.unlink(key)
+        assert told() == before
+
+
 @pytest.mark.parametrize("order", ["high", "low"])
 @pytest.mark.parametrize("ties", TIES)
 def test_every_answer_is_the_same_before_and_after_the_clean(world: World, order: str, ties: str) -> None:

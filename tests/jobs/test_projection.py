@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
 import redis
 
-from jobs.boards import projection
+from jobs.boards import projection, spreading
 from jobs.boards.projection import Applied, apply_pending
 from jobs.wiring import Outside
 from leaderboard.codec import codec_for, to_microseconds
@@ -119,11 +120,12 @@ def restore(client: redis.Redis, dump: dict[bytes, bytes | None]) -> None:
         pipe.execute()
 
 
-def test_c19_a_late_write_in_place_of_a_lost_one_is_found_out(outside: Outside) -> None:
-    """C19: a take-over and its batch are lost in a failover, then the old applier's late batch is taken in its place.
+@pytest.mark.parametrize("late_batches", [1, 2])
+def test_c19_late_writes_in_place_of_a_lost_one_are_found_out(outside: Outside, late_batches: int) -> None:
+    """C19: a take-over and its batch are lost in a failover, then the old applier's late ones are taken in its place.
 
-    The running number is then what the ledger recorded; the token is not. The bucket is written anew, though nothing
-    of it is pending.
+    The running number is then what the ledger recorded, or higher; the token is not, or has a lower fence. The bucket
+    is written anew, though nothing of it is pending.
     """
     play(outside, 1)
     apply_pending(outside, season(outside), "first")
@@ -135,13 +137,13 @@ def test_c19_a_late_write_in_place_of_a_lost_one_is_found_out(outside: Outside) 
     apply_pending(outside, season(outside), "new", force=True)
     assert board(outside.redis) == expected(outside)
     restore(outside.redis, before)
-    for lease, mark in zip(late, marks, strict=True):
+    for (lease, mark), more in product(zip(late, marks, strict=True), range(1, late_batches + 1)):
         apply.apply(
             outside.redis,
             KEY,
             bucket=lease.bucket,
             fence=lease.fence,
-            number=mark.number + 1,
+            number=mark.number + more,
             members=[b"p1"],
             scores=[1.0],
             removed=[],
@@ -168,6 +170,29 @@ def test_c19_lost_writes_are_found_where_nothing_is_pending(outside: Outside) ->
     check(outside)
     outside.redis.flushall()
     assert apply_pending(outside, season(outside), "three").lost_buckets > 40
+    check(outside)
+
+
+@every_layout
+def test_no_call_keeps_the_server_for_more_than_some_rows(outside: Outside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many players of a bucket are pending, a script writes so many of them at once, and looks up no more."""
+    most, sent = 3, []
+    monkeypatch.setattr(spreading, "_AT_ONCE", most)
+    real, asked = apply.apply_all, apply.present
+
+    def counted(client: redis.Redis, key: str, batches: Sequence[apply.Batch], **named: Any) -> Any:
+        sent.append(sum(len(one.members) + len(one.removed) for one in batches))
+        return real(client, key, batches, **named)
+
+    def looked_up(client: redis.Redis, key: str, members: Sequence[bytes]) -> list[bytes]:
+        sent.append(len(members))
+        return asked(client, key, members)
+
+    monkeypatch.setattr(apply, "apply_all", counted)
+    monkeypatch.setattr(apply, "present", looked_up)
+    play(outside, 1, players=400)
+    apply_pending(outside, season(outside), "one")
+    assert max(sent) == most and sum(sent) >= len(expected(outside))
     check(outside)
 
 
