@@ -16,7 +16,7 @@ from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached
 from leaderboard.wording import counted, listed
-from ledger import journal, leases, pending, seasons, why
+from ledger import journal, leases, pending, seals, seasons, why
 from ledger.leases import Lease
 from ledger.recount import Recount, mend, recount
 from live.board import LiveBoard
@@ -68,18 +68,21 @@ class Repaired:
     season: Season
     players: int
     mended: int = 0  #: totals of the ledger that were made what its results say, and written to Redis
+    again: bool = False  #: the season had a snapshot, which is taken again
 
     @property
     def words(self) -> str:
         name = f"{self.season.board.name} {self.season.id}"
         mended = f"{counted(self.mended, 'total is', 'totals are')} now what the results make; " if self.mended else ""
+        again = "; the snapshot is taken again" if self.again else ""
         follows = f"; then: finale season release {name}" if self.season.hold else ""
-        return f"{mended}{counted(self.players, 'player has', 'players have')} in Redis what the ledger has{follows}"
+        told = f"{counted(self.players, 'player has', 'players have')} in Redis what the ledger has"
+        return f"{mended}{told}{again}{follows}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
         found = {"board": self.season.board.name, "season": self.season.id, "repaired": self.players}
-        return {**found, "mended_totals": self.mended}
+        return {**found, "mended_totals": self.mended, "snapshot_again": self.again}
 
 
 def ask(outside: Outside, season: Season, *, live: bool = False, deep: bool = False) -> Asked:
@@ -135,7 +138,8 @@ def _compared(outside: Outside, season: Season, of: str, rows: Any, recounted: R
 
 def _live(outside: Outside, season: Season, recounted: Recount | None) -> Asked:
     found = live_check.whole(outside, season)
-    counts = {"players_compared": found.players, "lagging": found.lagging, **reporting.by_class(found.drift)}
+    counts = {"players_compared": found.players, "lagging": found.lagging, "tolerated": found.tolerated}
+    counts |= reporting.by_class(found.drift)
     if not found.drift:
         return Asked("live", counts, 0, _remedy(outside, season, recounted), recounted=recounted)
     report = reporting.write_live_report(outside, season, found.drift, counts)
@@ -188,7 +192,9 @@ def repair(
 
     With ``deep`` the ledger's own totals are first made what its results say, and who then differs is written. It takes
     the season's lease, so nobody else acts on the season meanwhile. Safe to repeat: the journal says what is to be done
-    before it is. Raises WrongStateError after the seal and for a ledger or key that is not Finale's, LeaseHeldError,
+    before it is. A season that has its snapshot goes back to frozen, so that what is sealed is what Redis has.
+
+    Raises WrongStateError once the seal is committed and for a ledger or key that is not Finale's, LeaseHeldError,
     LeaseLostError, and what ``mend`` does; UnknownNameError for a player whom neither Redis nor the ledger has.
     """
     repairing.check_repairable(season)
@@ -196,6 +202,9 @@ def repair(
     with runner.leased(outside, season, who) as (lease, _):
         season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
         repairing.check_repairable(season)
+        again = reached(season.state, State.SNAPSHOTTED)
+        if again:
+            season = _give_up_snapshot(outside, season, lease, who=who, because=because)
         mended = mend(outside.database, lease, season, who=who, because=because).broken if deep else 0
         if mended:
             repairing.repair(outside, season, lease)
@@ -210,7 +219,26 @@ def repair(
                 pending.players(outside.database, lease, players)
                 _note(outside, season, lease, players, drift, because, who)
         repairing.repair(outside, season, lease, players)
-    return Repaired(season, len(players), mended)
+    return Repaired(season, len(players), mended, again)
+
+
+def _give_up_snapshot(outside: Outside, season: Season, lease: Lease, *, who: str, because: str) -> Season:
+    """Take the season back to frozen before Redis is changed, and return it: a seal must be what the live key has.
+
+    An acceptance of the old difference covers no other. Raises WrongStateError once the seal is committed, since the
+    next run puts it, and LeaseLostError.
+    """
+    if seals.find(outside.database, season.key, "standings") is not None:
+        raise WrongStateError(
+            f"{season.name} is {season.state}, and its seal is committed: its live key must stay as it was sealed",
+            hint=f"let it be sealed: finale close {season.board.name} {season.id}; "
+            "what a sealed season paid wrongly is settled by a correction",
+        )
+    with outside.database.transaction():
+        seasons.advance(outside.database, lease, season.state, State.FROZEN)
+        detail = {"because": because, "from": str(season.state)}
+        journal.write(outside.database, season.key, "snapshot given up", who=who, fence=lease.fence, detail=detail)
+    return seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
 
 
 def _check_known(outside: Outside, season: Season, named: Sequence[bytes]) -> None:

@@ -42,11 +42,17 @@ class Checked:
     players: int
     lagging: int
     drift: tuple[Drift, ...] = ()
+    tolerated: int = 0  #: players whose points differ by no more than the board's tolerance, which is no drift
     repaired: bool = False
     report: str = ""  #: where every drifting player stands; nothing where the store did not take it
 
     def __add__(self, other: Checked) -> Checked:
-        return Checked(self.players + other.players, self.lagging + other.lagging, (*self.drift, *other.drift))
+        return Checked(
+            self.players + other.players,
+            self.lagging + other.lagging,
+            (*self.drift, *other.drift),
+            self.tolerated + other.tolerated,
+        )
 
     @property
     def words(self) -> str:
@@ -62,6 +68,7 @@ class Checked:
         return {
             "players": self.players,
             "lagging": self.lagging,
+            "tolerated": self.tolerated,
             "drift": len(self.drift),
             "repaired": self.repaired,
             "examples": [str(one) for one in self.drift[:_TOLD]],
@@ -108,7 +115,7 @@ def _reported(outside: Outside, season: Season, found: Checked) -> Checked:
     """Put the report of what drifts before anything is done about it; a store that is away does not stop the check."""
     if not found.drift:
         return found
-    counts = {"players_compared": found.players, "lagging": found.lagging}
+    counts = {"players_compared": found.players, "lagging": found.lagging, "tolerated": found.tolerated}
     with suppress(UnavailableError):
         report = reporting.write_live_report(outside, season, found.drift, counts)
         return replace(found, report=f"{outside.store.url}/{report.path}")
@@ -128,9 +135,10 @@ def compare(outside: Outside, season: Season, players: Iterable[bytes]) -> Check
         differing = [held for held, _ in _differing(outside, season, differing)]
         after = live_checks.held(outside.database, season, [held.player_id for held in differing])
         still = [now for now, then in zip(after, differing, strict=True) if now == then]
-        drift = [_drift(season, held, there) for held, there in _differing(outside, season, still)]
+        differ = [_drift(season, held, there) for held, there in _differing(outside, season, still)]
+        drift = tuple(one for one in differ if not _tolerated(season, one))
         lagging = sum(held.pending for held in before) + len(differing) - len(still)
-        found += Checked(len(chunk), lagging, tuple(drift))
+        found += Checked(len(chunk), lagging, drift, len(differ) - len(drift))
     return found
 
 
@@ -260,6 +268,11 @@ def _drift(season: Season, held: Held, there: Mapping[str, float]) -> Drift:
         kind = "reached_at_differs" if points == held.points else "points_differ"
     told = rows if len(rows) > 1 else ()
     return Drift(kind, held.player_id, points, held.points, reached_at, ledger_at, told)
+
+
+def _tolerated(season: Season, drift: Drift) -> bool:
+    """Return whether the board lets the player have the points that Redis has, as the comparison at the close does."""
+    return drift.kind == "points_differ" and abs(drift.difference or 0) <= season.board.reconcile.tolerance
 
 
 def _decoded(season: Season, score: float) -> tuple[int, int | None] | None:

@@ -75,6 +75,13 @@ def by_hand(frozen: Prepared) -> Whole:
 
 
 @pytest.fixture(scope="module")
+def snapshotted(frozen: Prepared) -> Iterator[Whole]:
+    """Put right by hand after the snapshot, which is given up."""
+    with frozen.after(lambda world: world.run(*CLOSE, "--until", "snapshot")) as found:
+        yield undisturbed(found.world, *BY_HAND)
+
+
+@pytest.fixture(scope="module")
 def anew(frozen: Prepared) -> Iterator[Whole]:
     """Totals that the results do not make, one of nobody, one lost: counted anew, and Redis follows."""
     with frozen.after(_break_totals) as found:
@@ -108,6 +115,15 @@ def test_i8_killed_in_a_repair_by_hand_it_ends_the_same(by_hand: Whole) -> None:
     writes = [call for call in by_hand.calls if call.text.startswith(("EVALSHA apply", "insert into finale.pending"))]
     run_again(by_hand, [Plan(writes[0], "kill", done=True), Plan(writes[-1], "kill", done=False)])
     run_again(by_hand, sampled(by_hand.calls, KILLS, 1, "by hand"))
+
+
+def test_i8_killed_where_a_snapshot_is_given_up_it_ends_the_same(snapshotted: Whole, by_hand: Whole) -> None:
+    """I8: frozen again before anything is written; killed before or after, the next repair does the rest."""
+    assert snapshotted.end.keys[LIVE_KEY.encode()] == by_hand.end.keys[LIVE_KEY.encode()]
+    calls = iter(snapshotted.calls)
+    next(call for call in calls if call.text.startswith("insert into finale.journal"))
+    commit = next(call for call in calls if call.text == "COMMIT")
+    run_again(snapshotted, [Plan(commit, "kill", done=False), Plan(commit, "kill", done=True)])
 
 
 def test_i8_killed_while_totals_are_counted_anew_it_ends_the_same(anew: Whole) -> None:
