@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from leaderboard.errors import UnavailableError
 from rewards.compute import grants_schema
+from rewards.digest import GrantsDigest
 
 _MEMORY = "256MB"  # of the comparison; what is more goes to disk
 _SETTINGS: dict[str, Any] = {"preserve_insertion_order": "false", "threads": 2}
@@ -123,10 +124,12 @@ class Change:
     given: dict[str, int] = field(default_factory=dict)  #: item -> sum of the positive amounts
     taken: dict[str, int] = field(default_factory=dict)  #: item -> sum of the negative amounts, without the sign
     _players: list[NDArray[np.int64]] = field(default_factory=list)
+    _digest: GrantsDigest = field(default_factory=GrantsDigest)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Fold the next rows in."""
         self.rows += batch.num_rows
+        self._digest.add(batch)
         ids = batch.column("player_id").cast(pa.binary()).unique().to_pylist()
         self._players.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
         columns = pa.Table.from_batches([batch.select(["item", "amount"])])
@@ -134,6 +137,11 @@ class Change:
             amount = group["amount"]
             side = self.given if amount > 0 else self.taken
             side[group["item"]] = side.get(group["item"], 0) + abs(amount) * group["count_all"]
+
+    @property
+    def digest(self) -> str:
+        """What names exactly these rows: ids, which stand for the correction's number too, and amounts."""
+        return self._digest.text()
 
     @property
     def players(self) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from rewards.digest import GrantsDigest
 
 
 @dataclass(slots=True)
@@ -22,8 +23,7 @@ class Totals:
     items: dict[str, int] = field(default_factory=dict)  #: item -> sum of its amounts
     tiers: dict[tuple[str, str], int] = field(default_factory=dict)  #: (rule, item) -> grants, one a player
     _last: int = 0
-    _ids: Any = field(default_factory=hashlib.sha256)
-    _amounts: Any = field(default_factory=hashlib.sha256)
+    _digest: GrantsDigest = field(default_factory=GrantsDigest)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Fold the next ``batch`` in; raise ValueError out of position order, by which players are counted."""
@@ -36,33 +36,20 @@ class Totals:
         self.rows += batch.num_rows
         self.players += int(np.count_nonzero(steps))
         self._last = int(positions[-1])
-        self._ids.update(_bytes(batch.column("grant_id")))
-        self._amounts.update(np.ascontiguousarray(batch.column("amount").to_numpy(), dtype="<i8").data)
+        self._digest.add(batch)
         for group in _groups(batch):
             item, tier = group["item"], (group["rule"], group["item"])
             self.items[item] = self.items.get(item, 0) + group["amount"] * group["amount_count"]
             self.tiers[tier] = self.tiers.get(tier, 0) + group["amount_count"]
 
     def digest(self) -> str:
-        """Return what names these grants, to whoever approves them: 64 hexadecimal digits.
-
-        SHA-256 over two digests, one after the other: SHA-256 over the ids as text, 36 bytes each, in order, and
-        SHA-256 over the amounts as 8 bytes each, least significant first. An id stands for board, season, player, rule
-        and item. It does not depend on batches or parts.
-        """
-        return hashlib.sha256(self._ids.digest() + self._amounts.digest()).hexdigest()
+        """Return what names these grants, to whoever approves them: ``GrantsDigest.text`` of them."""
+        return self._digest.text()
 
     def definition(self) -> dict[str, Any]:
         """Return the totals as plain JSON values, for a seal, a journal or a report."""
         tiers = [{"rule": rule, "item": item, "grants": count} for (rule, item), count in self.tiers.items()]
         return {"rows": self.rows, "players": self.players, "items": self.items, "tiers": tiers}
-
-
-def _bytes(texts: pa.Array) -> memoryview:
-    """Return the bytes of all texts, one after the other, without copying them."""
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int32, len(texts) + 1, texts.offset * 4)
-    return memoryview(data)[int(ends[0]) : int(ends[-1])]
 
 
 def _groups(batch: pa.RecordBatch) -> list[dict[str, Any]]:

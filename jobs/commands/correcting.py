@@ -82,7 +82,7 @@ def correct(
             _show(planned, told)
         if planned.change.rows and not dry_run:
             confirm(f"issue correction {planned.number} of {found.name}?", yes)
-            seal = correcting.issue(outside, found, request, planned.number)
+            seal = correcting.issue(outside, found, request, planned)
             later = deliver(outside, found, who=who)
             dead, _ = corrections.undelivered(outside.database, found.key, planned.number)
             told |= {
@@ -161,5 +161,10 @@ def _show(planned: Preview, told: dict[str, Any]) -> None:
         [(row["position"], row["player_id"], row["rule"], row["item"], f"{row['amount']:+,}") for row in told["first"]],
         numbers=("position", "amount"),
     )
+    if planned.over:
+        output.err.print(
+            f"[bold yellow]warning:[/] with it the season passes the budget of the reward table: "
+            f"{'; '.join(map(str, planned.over))}"
+        )
     if change.rows > len(planned.first):
         output.out.print(f"… and {change.rows - len(planned.first):,} more rows")

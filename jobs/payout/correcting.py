@@ -7,6 +7,7 @@ which hold from then on.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,7 @@ from archive.parts import Part, PartWriter
 from archive.publish import publish
 from archive.seal import Seal
 from archive.sealed_corrections import CorrectionFacts
-from archive.sealed_grants import FactFile
+from archive.sealed_grants import FactFile, GrantFacts
 from jobs.payout import recomputing
 from jobs.payout.correction_basis import Request, Sealed, basis_for, sealed
 from jobs.payout.delivering import delivery_of
@@ -35,21 +36,26 @@ from jobs.unforeseen import told
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
-from leaderboard.wording import listed
+from leaderboard.wording import counted, listed
 from ledger import corrections, journal, outbox, pausing, seals, seasons
 from rewards.corrections import Change, correction_schema
+from rewards.spending import Overrun, overruns
 
 _SHOWN = 20  # rows that a preview shows
 
 
 @dataclass(slots=True)
 class Preview:
-    """What a correction would do: the number it would have, what it gives and takes, its first rows."""
+    """What a correction would do: the number it would have, what it gives and takes, its first rows.
+
+    ``over`` are the items of which more would be paid in all, with it, than the budget of its table has.
+    """
 
     number: int
     change: Change = field(default_factory=Change)
     first: list[dict[str, Any]] = field(default_factory=list)
     not_on_board: list[bytes] = field(default_factory=list)
+    over: list[Overrun] = field(default_factory=list)
 
     def to_json(self, *, binary: bool) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -64,6 +70,8 @@ class Preview:
             "given": self.change.given,
             "taken": self.change.taken,
             "sums": self.change.sums,
+            "hash": self.change.digest,
+            "over_budget": [{"item": one.item, "cost": one.cost, "budget": one.cap} for one in self.over],
             "first": [{**row, "player_id": name(row["player_id"])} for row in self.first],
             "not_on_board": [name(player) for player in self.not_on_board],
         }
@@ -85,7 +93,17 @@ def preview(outside: Outside, season: Season, request: Request) -> Preview:
         found.change.add(batch)
         if len(found.first) < _SHOWN:
             found.first += batch.slice(0, _SHOWN - len(found.first)).to_pylist()
+    found.over = overruns(basis.table, _in_all(so_far, found.change))
     return found
+
+
+def _in_all(so_far: Sealed, change: Change) -> dict[str, int]:
+    """Return what grants and all corrections, the new one too, come to, by item."""
+    sums = Counter(change.sums)
+    for seal in (so_far.grants, *so_far.corrections):
+        assert isinstance(seal.facts, GrantFacts | CorrectionFacts)
+        sums.update(seal.facts.sums)
+    return dict(sums)
 
 
 def _missing(outside: Outside, so_far: Sealed, request: Request, basis: Basis) -> list[bytes]:
@@ -112,12 +130,14 @@ def _rows(outside: Outside, so_far: Sealed, basis: Basis) -> Iterator[pa.RecordB
     )
 
 
-def issue(outside: Outside, season: Season, request: Request, number: int) -> Seal:
-    """Issue the correction ``number``, as previewed, and hand it to the outbox; return its seal.
+def issue(outside: Outside, season: Season, request: Request, previewed: Preview) -> Seal:
+    """Issue the correction, as previewed, and hand it to the outbox; return its seal.
 
-    Raises LeaseHeldError while somebody else works on the season, and WrongStateError if there has been another
-    correction since the preview.
+    Whoever issues it has seen it, so neither an approval nor the budget of its table holds it. Raises LeaseHeldError
+    while somebody else works on the season, and WrongStateError if there has been another correction since the preview,
+    or facts have changed, so that other rows follow.
     """
+    number = previewed.number
     pausing.check(outside.database)
     with runner.leased(outside, season, request.who) as (lease, _):
         work = runner.acting(outside, season, request.who, lease)
@@ -128,7 +148,7 @@ def issue(outside: Outside, season: Season, request: Request, number: int) -> Se
                 hint="look at the preview again",
             )
         basis, files = basis_for(outside, season, so_far, request)
-        facts = _stage(work, so_far, basis, request)
+        facts = _stage(work, so_far, basis, request, previewed.change)
         for file, data in _with_bytes(
             basis, files
         ):  # beside what is staged, by which a sweep knows that they are needed
@@ -142,7 +162,7 @@ def _with_bytes(basis: Basis, files: list[bytes]) -> list[tuple[FactFile, bytes]
     return list(zip(basis.files[len(basis.files) - len(files) :], files, strict=True))
 
 
-def _stage(work: Acting, so_far: Sealed, basis: Basis, request: Request) -> CorrectionFacts:
+def _stage(work: Acting, so_far: Sealed, basis: Basis, request: Request, previewed: Change) -> CorrectionFacts:
     season, attempt = work.season, work.attempt(0)
     folder = staging_dir(season.board.name, season.id, attempt)
     writer = PartWriter(correction_schema(season.board.member == "binary"), work.outside.runner.part_rows)
@@ -157,8 +177,14 @@ def _stage(work: Acting, so_far: Sealed, basis: Basis, request: Request) -> Corr
         change.add(batch)
         store(writer.add(batch))
     store(writer.finish())
-    if not change.rows:
-        raise WrongStateError(f"{work.season.name}: nothing differs from what was granted, so nothing is corrected")
+    if change.digest != previewed.digest:
+        sweep_own(work)
+        then, now = (f"{counted(one.rows, 'row')} for {counted(one.players, 'player')}" for one in (previewed, change))
+        raise WrongStateError(
+            f"correction {so_far.number} of {season.name} is not what was previewed, so nothing was issued",
+            detail=f"previewed: {then}, hash {previewed.digest[:12]}; now: {now}, hash {change.digest[:12]}",
+            hint="facts that its table asks for have changed meanwhile; look at the preview again",
+        )
     return CorrectionFacts(
         number=so_far.number,
         attempt=attempt,
