@@ -126,17 +126,19 @@ def reopen(
     """
     from jobs.seasons import levers
 
-    end, length = instant("--until", until) if until else None, _duration("--grace", grace)
+    end, given = instant("--until", until) if until else None, _duration("--grace", grace)
+
+    def length(season: Season) -> timedelta:
+        return season.board.grace if given is None else given
+
     _pull(
         _Asked(yes, dry_run, operator, as_json),
         wired,
         _season(board, season_id),
         done="reopened",
         question=lambda told: f"throw away what {told['season']} has come to, and take results again?",
-        plan=lambda outside, season: levers.plan_reopen(outside, season, end, length or season.board.grace),
-        act=lambda outside, season, who: levers.reopen(
-            outside, season, end, length or season.board.grace, who=who, because=because
-        ),
+        plan=lambda outside, season: levers.plan_reopen(outside, season, end, length(season)),
+        act=lambda outside, season, who: levers.reopen(outside, season, end, length(season), who=who, because=because),
     )
 
 

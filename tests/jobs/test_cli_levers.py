@@ -159,6 +159,9 @@ def test_reopening_counts_late_results_and_throws_the_snapshot_away(ended: World
     assert ended.files("staging")
     planned = finale("season", "reopen", "cup", "one", *WHO, "--dry-run", "--json").ok().json
     assert planned["from"] == "reconciled" and planned["expected_seconds"] > 0
+    finale("season", "reopen", "cup", "one", "--grace", "0s", *WHO).refused(
+        23, "give a later --until, or a longer --grace"
+    )
     told = finale("season", "reopen", "cup", "one", "--grace", "1h", *WHO, "--json").ok().json
     assert told["late_counted"] == 1
     assert ended.state("cup", "one") == "open"
