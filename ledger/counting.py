@@ -61,7 +61,8 @@ def stage(database: Database, rules: Iterable[Rule]) -> None:
 def count(database: Database, source: int, rules: Iterable[Rule]) -> list[DictRow]:
     """Count what ``counted`` holds, and return the players whose points no score can hold: nothing may stay of these.
 
-    The rows of their totals stay locked until the transaction ends, so that no two count a player at once.
+    The rows of their totals stay locked until the transaction ends, so that no two count a player at once. Their order,
+    by aggregate and season, is that of a single result too.
     """
     aggregates = {(one["aggregate"], one["descending"]) for one in rules}
     for aggregate in ("sum", "last"):

@@ -40,7 +40,9 @@ with given as (
         (season_id, player_id, points, reached_at, matches, version, first_at, last_at, highest, lowest)
     select c.season_id, n.player_id, n.points, n.played_at, 1, 1, n.played_at, n.played_at, n.points, n.points
     from taken n cross join counting c
-    order by c.season_id
+    -- As a batch locks them, one statement an aggregate, so that neither waits for the other in turn.
+    order by array_position('{sum,last,best}', c.aggregate), case when c.aggregate = 'best' then c.descending end desc,
+             c.season_id
     -- As counting.add_sum, add_last and add_best do for many; what they leave to the recount is left here too.
     on conflict (season_id, player_id) do update
     set points = case (select aggregate from counting c where c.season_id = t.season_id)
