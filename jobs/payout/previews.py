@@ -105,7 +105,8 @@ def preview(outside: Outside, season: Season, chosen: Chosen) -> dict[str, Any]:
         told = _told(outside, season, chosen, collected, standings)
     told |= {"live": live, "sealed": sealed, "state": str(season.state), "table": chosen.origin}
     told["caveat"] = "" if sealed else _CAVEATS.get(season.state, _PLAYED)
-    told["report"] = _write(outside, season, {**told, "reward_table": chosen.table.definition()})
+    by = {"reward_table": chosen.table.definition(), "folder": rewarding.kept_folder(outside, chosen.folder)}
+    told["report"] = _write(outside, season, {**told, **by})
     return told
 
 
@@ -212,7 +213,7 @@ def _write(outside: Outside, season: Season, told: dict[str, Any]) -> str:
 
 
 def find_report(outside: Outside, season: Season, digest: str) -> dict[str, Any]:
-    """Return the report of the preview of a sealed season whose hash begins with ``digest``.
+    """Return the newest report of a preview of a sealed season whose hash begins with ``digest``.
 
     Raises InputError for a hash that is too short or no hash, UnknownNameError if there is no such preview,
     WrongStateError if it was made before the season was sealed.
@@ -223,7 +224,7 @@ def find_report(outside: Outside, season: Season, digest: str) -> dict[str, Any]
     folder = report_path(season.board.name, season.id, "x.json").rpartition("/")[0]
     name = f"{season.board.name} {season.id}"
     early = False
-    for stored in outside.store.list(folder):
+    for stored in sorted(outside.store.list(folder), key=lambda one: one.modified, reverse=True):
         if not stored.path.startswith(f"{folder}/preview-{digest[:16]}"):
             continue
         told: dict[str, Any] = json.loads(outside.store.get(stored.path))

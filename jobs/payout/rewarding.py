@@ -62,7 +62,8 @@ def paying(outside: Outside, season: Season, results: Mapping[str, Mapping[str, 
     None if there is none of these; a board that named no table when it closed is not paid by one configured later.
     """
     if (approved := approval(outside, season)) is not None:
-        return Paying(RewardTable.from_definition(approved.table), folder_of(outside, season), approved=True)
+        folder = folder_of(outside, season) if approved.folder is None else _root(outside) / approved.folder
+        return Paying(RewardTable.from_definition(approved.table), folder, approved=True)
     fixed = results.get(Step.CLOSE, {}).get("reward_table")
     if fixed:
         return Paying(RewardTable.from_definition(fixed), folder_of(outside, season))
@@ -72,23 +73,39 @@ def paying(outside: Outside, season: Season, results: Mapping[str, Mapping[str, 
 
 def folder_of(outside: Outside, season: Season) -> Path:
     """Return the folder of the board's reward table, from which its files of facts are named."""
+    return (_root(outside) / (season.board.rewards or "")).parent
+
+
+def kept_folder(outside: Outside, folder: Path) -> str:
+    """Return a table's folder as an approval keeps it: from the configuration's, where it is below that.
+
+    So it is found by a runner whose configuration lies elsewhere.
+    """
+    found, root = folder.resolve(), _root(outside).resolve()
+    return str(found.relative_to(root) if found.is_relative_to(root) else found)
+
+
+def _root(outside: Outside) -> Path:
     config = outside.settings.path
-    root = config.parent if config else Path()
-    return (root / (season.board.rewards or "")).parent
+    return config.parent if config else Path()
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Grants that somebody has approved: their digest, and the definition of the table that they came from."""
+    """Grants that somebody has approved: their digest, the definition of the table that they came from, its folder."""
 
     digest: str
     table: dict[str, Any]
+    folder: str | None  #: as ``kept_folder`` gives it; None in approvals that have none
 
 
 def approval(outside: Outside, season: Season) -> Approval | None:
     """Return what was approved last; None if nothing was."""
     found = [one for one in journal.entries(outside.database, season.key) if one.event == APPROVED]
-    return Approval(str(found[-1].detail["digest"]), dict(found[-1].detail["reward_table"])) if found else None
+    if not found:
+        return None
+    detail = found[-1].detail
+    return Approval(str(detail["digest"]), dict(detail["reward_table"]), detail.get("folder"))
 
 
 def approve(outside: Outside, season: Season, report: Mapping[str, Any], *, who: str, because: str) -> None:
@@ -101,7 +118,8 @@ def approve(outside: Outside, season: Season, report: Mapping[str, Any], *, who:
             f"{season.name} is {season.state}; only what is to be paid next can be approved",
             hint=f"see: finale season show {season.board.name} {season.id}",
         )
-    detail = {"digest": report["hash"], "reward_table": report["reward_table"], "because": because}
+    detail = {"digest": report["hash"], "because": because}
+    detail |= {name: report.get(name) for name in ("reward_table", "folder")}
     with outside.database.transaction():
         journal.write(outside.database, season.key, APPROVED, who=who, detail=detail)
         if season.hold is not None and season.hold.reason.startswith(f"{season.name}: {HELD}"):
