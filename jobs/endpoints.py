@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from config.settings import Settings
 from leaderboard.board import Board
@@ -63,11 +64,13 @@ def ledger(settings: Settings, environ: Mapping[str, str]) -> Iterator[Ledger]:
         yield Ledger(settings, database)
 
 
-def ledger_database(settings: Settings, url: str) -> Database:
-    """Return a new connection to PostgreSQL. Raises UnavailableError or AccessError."""
+def ledger_database(settings: Settings, url: str, *, within: timedelta | None = None) -> Database:
+    """Return a new connection to PostgreSQL; ``within`` bounds an answer where the configuration allows it longer.
+
+    Raises UnavailableError or AccessError.
+    """
     runner = settings.runner
-    return Database(
-        url,
-        connect_timeout=runner.postgres_connect_timeout.total_seconds(),
-        statement_timeout=runner.statement_timeout.total_seconds(),
-    )
+    connecting, statement = runner.postgres_connect_timeout, runner.statement_timeout
+    if within is not None:
+        connecting, statement = min(connecting, within), min(statement, within)
+    return Database(url, connect_timeout=connecting.total_seconds(), statement_timeout=statement.total_seconds())

@@ -38,10 +38,12 @@ def conninfo(url: str, *, connect_timeout: float, statement_timeout: float) -> s
     settings: dict[str, Any] = {
         "connect_timeout": max(2, int(connect_timeout)),
         "application_name": "finale",
-        # A server that vanished is noticed within a minute.
+        # A server whose machine vanished is noticed within a minute: by keepalives on an idle connection, and by the
+        # last of these, in milliseconds, while anything sent is unacknowledged: Linux sends no keepalives then.
         "keepalives_idle": 30,
         "keepalives_interval": 10,
         "keepalives_count": 3,
+        "tcp_user_timeout": 60_000,
     }
     return make_conninfo("", **{**settings, **given, "options": options.strip()})
 

@@ -39,7 +39,7 @@ def run(
     from jobs.scheduler.daemon import Daemon
     from jobs.scheduler.health import Health, served
     from jobs.scheduler.notify import notifier
-    from jobs.scheduler.pool import Pool
+    from jobs.scheduler.pool import BRIEF, Pool
     from jobs.scheduler.servers import watched
     from jobs.scheduler.telling import Telling
     from jobs.version import VERSION
@@ -56,7 +56,7 @@ def run(
             stack.enter_context(notes)
         health = None
         if port is not None:
-            pool = Pool(outside)
+            pool = Pool(outside, BRIEF)
             stack.callback(pool.close)
 
             def look() -> monitoring.Seen:

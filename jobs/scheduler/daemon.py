@@ -23,7 +23,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from jobs.clock import check_clock
 from jobs.endpoints import ledger_database
-from jobs.scheduler.pool import Pool
+from jobs.scheduler.pool import BRIEF, Pool
 from jobs.scheduler.tick import Ticked, tick_board, tick_returned
 from jobs.scheduler.wanting import boards_wanting
 from jobs.seasons.runner import Observer
@@ -99,7 +99,7 @@ class Daemon:
         self._outside = outside
         self._who = who
         self._observer = observer
-        self._pool = Pool(outside)
+        self._pool, self._looking = Pool(outside), Pool(outside, BRIEF)
         self._threads = ThreadPoolExecutor(outside.runner.workers, "finale-board")
         self._wake = threading.Event()
         self._waking = Waking(self._wake.set, outside.runner.interval)
@@ -109,6 +109,7 @@ class Daemon:
         self._counting = threading.Lock()
         self._under_way, self._more = 0, False
         self._returned_at = float("-inf")
+        self._told_to_stop: float | None = None
         self.finished = True  #: whether every step begun was finished, as against handed over: known once it has ended
 
     def wake(self) -> None:
@@ -117,6 +118,7 @@ class Daemon:
 
     def stop(self) -> None:
         """Begin no further step, and let ``run`` end. A signal handler may call it."""
+        self._told_to_stop = self._told_to_stop or time.monotonic()
         self._outside.working.stop.set()
         self._wake.set()
 
@@ -141,7 +143,7 @@ class Daemon:
 
     def _round(self) -> None:
         try:
-            with self._pool.taken() as outside:
+            with self._looking.taken() as outside:
                 ahead = check_clock(outside)
                 if (paused := pausing.find(outside.database)) is not None:
                     self._observer.paused(paused.told)
@@ -157,6 +159,8 @@ class Daemon:
         except ClockError:
             raise
         except FinaleError as error:
+            # What is idle may be as silent as what has just been given up: no board shall find that out for itself.
+            self._pool.close()
             self._observer.round_failed(error)
 
     @property
@@ -215,15 +219,20 @@ class Daemon:
         under_way = {name: flight.future for name, flight in self._flights.items() if not flight.future.done()}
         self._observer.stopping(under_way)
         self._threads.shutdown(wait=False, cancel_futures=True)
-        _, left = wait(under_way.values(), self._outside.runner.stop_within.total_seconds())
+        # The time runs from SIGTERM, which may have come while a round was waiting for PostgreSQL.
+        since = self._told_to_stop or time.monotonic()
+        ends = since + self._outside.runner.stop_within.total_seconds()
+        _, left = wait(under_way.values(), max(0.0, ends - time.monotonic()))
         if left:
             self._hand_over()
         self._pool.close()
+        self._looking.close()
         return not left
 
     def _hand_over(self) -> None:
         held = self._outside.working.held()
-        with suppress(FinaleError), ledger_database(self._outside.settings, self._outside.database.url) as database:
+        settings, url = self._outside.settings, self._outside.database.url
+        with suppress(FinaleError), ledger_database(settings, url, within=BRIEF) as database:
             for lease in held:
                 leases.give_back(database, lease)
         self._observer.handed_over(len(held))

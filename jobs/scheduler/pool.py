@@ -6,20 +6,25 @@ import queue
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 
 from jobs.endpoints import ledger_database
 from jobs.wiring import Outside
 from ledger.database import Database
 
+#: How long PostgreSQL may take for what a daemon looks at and tells: a step may wait for minutes, a daemon that does
+#: would be blind, and deaf to SIGTERM.
+BRIEF = timedelta(seconds=10)
+
 
 class Pool:
-    """Gives each thread the same clients with a connection to PostgreSQL of its own.
+    """Gives each thread the same clients with a connection to PostgreSQL of its own, which answers ``within`` a time.
 
     As many connections are open as threads have asked at once; whoever bounds these bounds the connections.
     """
 
-    def __init__(self, outside: Outside) -> None:
-        self._outside = outside
+    def __init__(self, outside: Outside, within: timedelta | None = None) -> None:
+        self._outside, self._within = outside, within
         self._idle: queue.LifoQueue[Database] = queue.LifoQueue()
 
     @contextmanager
@@ -38,7 +43,7 @@ class Pool:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            return ledger_database(self._outside.settings, self._outside.database.url)
+            return ledger_database(self._outside.settings, self._outside.database.url, within=self._within)
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
