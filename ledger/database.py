@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
@@ -17,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import DictRow, dict_row
 
 from leaderboard.errors import FinaleError, OutcomeUnknownError
-from ledger import watchdog
+from ledger import portions, watchdog
 from ledger.begun import Begun
 from ledger.failures import translated, where
 from ledger.sql import query
@@ -93,8 +91,7 @@ class Database:
 
     def cut(self) -> None:
         """Break the connection off from any thread: whoever waits for an answer on it gets UnavailableError at once."""
-        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self._connection.fileno())) as line:
-            line.shutdown(socket.SHUT_RDWR)
+        portions.cut(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -218,12 +215,12 @@ class Database:
     def stream(self, name: str, params: Params, rows: int) -> Iterator[list[DictRow]]:
         """Yield the rows of the named query in portions of ``rows``, from a cursor of the server.
 
-        Nothing else may use the connection until the last portion was taken.
+        A server that is silent for too long is given up at any portion, as it is anywhere. Nothing else may use the
+        connection until the last portion was taken.
         """
-        with self.transaction(), translated(self.url), self._connection.cursor(name="finale") as cursor:
-            cursor.execute(query(name), params)
-            while portion := cursor.fetchmany(rows):
-                yield portion
+        opened = portions.opened(self._connection, query(name), params, silence=self._silence)
+        with self.transaction(), opened as found:
+            yield from found.of(rows)
 
     def now(self) -> datetime:
         """Return PostgreSQL's clock: the only one that decides what is due."""

@@ -11,11 +11,14 @@ import psycopg
 from psycopg import sql
 
 from leaderboard.errors import FinaleError, InputError
+from ledger import portions
 from ledger.database import conninfo
 from ledger.failures import translated
+from ledger.watchdog import silence
 
 Rows = Generator[list[tuple[Any, ...]], None, None]  #: some thousand at a time; to close it ends the connection
 _AT_ONCE = 20_000
+_LONGEST = 600.0  #: seconds that a statement may take, and each portion of its rows
 _FOR_NOW = ("08", "40", "53", "57")  # classes of SQLSTATE that say nothing of the statement
 _MATCHES = "select player_id, matches from finale.player_total where season_id = %(key)s"
 
@@ -50,13 +53,12 @@ def _rows(
     columns: Sequence[str],
     optional: Sequence[str],
 ) -> Rows:
-    given = conninfo(url, connect_timeout=10, statement_timeout=600)
+    given = conninfo(url, connect_timeout=10, statement_timeout=_LONGEST)
     with _theirs(), translated(url), closing(psycopg.connect(given, prepare_threshold=None)) as it:
         it.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         it.read_only = True
-        with it.cursor(name="facts") as cursor:
-            cursor.execute(statement, params, binary=True)
-            names = [column.name for column in cursor.description or ()]
+        with portions.opened(it, statement, params, silence=silence(_LONGEST), binary=True) as found:
+            names = found.columns
             if missing := [name for name in columns if name not in names]:
                 raise InputError(
                     f"facts about players lack the column {', '.join(missing)}",
@@ -64,9 +66,9 @@ def _rows(
                     hint=f"name them {', '.join((*columns, *optional))}",
                 )
             places = [names.index(name) if name in names else None for name in (*columns, *optional)]
-            while found := cursor.fetchmany(_AT_ONCE):
+            for rows in found.of(_AT_ONCE):
                 yield [
-                    (_id(row[places[0] or 0]), *(None if at is None else row[at] for at in places[1:])) for row in found
+                    (_id(row[places[0] or 0]), *(None if at is None else row[at] for at in places[1:])) for row in rows
                 ]
 
 
