@@ -15,7 +15,7 @@ from archive.columns import Page
 from archive.drain import pages
 from archive.instant import Connect
 from archive.merge import Rows, merged
-from archive.pacing import PAGE_BUDGET, PAGE_ROWS
+from archive.pacing import PAGE_BUDGET, PAGE_ROWS, divided
 from archive.proof import DisturbedError, ProofConnection
 from archive.refusals import CrowdedError
 from archive.removal import Departing, Departure, KeyChangedError, LeavingError, Removal, naming
@@ -43,7 +43,8 @@ def remove_all(
 
     Raises what ``archive.crowded.remove`` raises; before ``proved`` was called every key is untouched.
     """
-    drain = partial(pages, descending=descending, page_rows=page_rows, page_budget=page_budget)
+    rows, size = divided(page_rows, len(departures))
+    drain = partial(pages, descending=descending, page_rows=rows, page_budget=page_budget, page_bytes=size)
     with ExitStack() as stack:
         proofs = [stack.enter_context(connect(departure.sealed.key)) for departure in departures]
         leaving = [_watched(proof, departure) for proof, departure in zip(proofs, departures, strict=True)]

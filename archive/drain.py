@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from archive.columns import Page, as_arrow, decode_reply
-from archive.pacing import PAGE_BUDGET, PAGE_ROWS, Pacer
+from archive.pacing import PAGE_BUDGET, PAGE_BYTES, PAGE_ROWS, Pacer
 from archive.proof import ProofConnection
 from archive.refusals import WrongTypeError
 from leaderboard.errors import FinaleError
@@ -86,6 +86,8 @@ class Paging:
         self._pacer.decoded(size, page.members.nbytes)
         self._last = page
         self._taken += size
+        if not self._under_way and not self.rest:
+            self._proof.rest()
         return page
 
 
@@ -96,16 +98,17 @@ def pages(
     descending: bool,
     page_rows: int = PAGE_ROWS,
     page_budget: timedelta = PAGE_BUDGET,
+    page_bytes: int = PAGE_BYTES,
 ) -> Iterator[Page]:
     """Yield the rows of the live ``key``, which ``proof`` watches, in pages of at most ``page_rows``.
 
     Board order: scores, then member bytes, both descending or both ascending. A page is as large as the server can make
-    in ``page_budget``, and its reply a few MB. The next page is requested before this one is decoded. A missing key
-    gives no page. ``proof`` may not be used for anything else before the last page has been taken. That each page fits
-    proves nothing yet: EXEC does. Raises DisturbedError for a page that does not fit because somebody wrote to the key
-    meanwhile, DrainError for one that does not fit all the same.
+    in ``page_budget``, and its reply about ``page_bytes`` at most. The next page is requested before this one is
+    decoded. A missing key gives no page. ``proof`` may not be used for anything else before the last page has been
+    taken. That each page fits proves nothing yet: EXEC does. Raises DisturbedError for a page that does not fit because
+    somebody wrote to the key meanwhile, DrainError for one that does not fit all the same.
     """
-    paging = Paging(proof, key, descending=descending, pacer=Pacer(page_rows, page_budget))
+    paging = Paging(proof, key, descending=descending, pacer=Pacer(page_rows, page_budget, page_bytes))
     under_way = paging.request()
     while under_way:
         if paging.receive():

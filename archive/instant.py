@@ -16,13 +16,12 @@ from archive.columns import decode_reply, joined
 from archive.drain import DrainError, Paging, pages
 from archive.fingerprints import MOST_ROWS, Prints, all_differ
 from archive.merge import Block, Rows, merged
-from archive.pacing import PAGE_BUDGET, PAGE_BYTES, PAGE_ROWS, Pacer
+from archive.pacing import PAGE_BUDGET, PAGE_ROWS, Pacer, divided
 from archive.plan import TASK_ROWS, CountsError, Span, Task, plan
 from archive.proof import ProofConnection
 from archive.seal import KeyFacts
 
 Connect = Callable[[str], ProofConnection]  #: to the server that has the key
-_HELD_ROWS, _HELD_BYTES = 40 * PAGE_ROWS, 16 * PAGE_BYTES  # of all sorted sets together, at most a page of each
 _PIPELINED = 200
 
 
@@ -76,8 +75,7 @@ class Instant:
             yield from merged([Rows(0, alone)], self.rows, descending=descending)
             return
         tasks = self._plan(descending, cuts)
-        several = len(self.keys)
-        rows, size = min(page_rows, max(_HELD_ROWS // several, 100)), min(PAGE_BYTES, _HELD_BYTES // several)
+        rows, size = divided(page_rows, len(self.keys))
         paced = {proof.address: Pacer(rows, page_budget, size) for proof in self._proofs}
         total = sum(self.rows)
         self._prints = np.empty(total, np.uint64) if total <= MOST_ROWS else None

@@ -8,6 +8,7 @@ from datetime import timedelta
 PAGE_ROWS = 10_000
 PAGE_BUDGET = timedelta(milliseconds=2)
 PAGE_BYTES = 4 * 2**20
+HELD_ROWS, HELD_BYTES = 40 * PAGE_ROWS, 16 * PAGE_BYTES  #: of all sorted sets together, at most a page of each
 _FIRST_ROWS = 500  # nothing is known yet: 32 MB of members of 64 KB
 _LEAST_ROWS = 100
 _GROWTH = 2
@@ -60,3 +61,8 @@ class Pacer:
     def decoded(self, rows: int, size: int) -> None:
         """Take note of the bytes of a page that was decoded."""
         self._width = max(self._width, size / rows)
+
+
+def divided(most: int, several: int) -> tuple[int, int]:
+    """Return the most rows, no more than ``most``, and bytes of a page where each of ``several`` sets may hold one."""
+    return min(most, max(HELD_ROWS // several, _LEAST_ROWS)), min(PAGE_BYTES, HELD_BYTES // several)

@@ -12,8 +12,9 @@ from redis._parsers import _HiredisParser
 
 from archive.columns import LINE_END, Page, decode_bytes, headers, lines
 
-_BUFFER = 2**20
-_KEPT = 16 * 2**20  # a larger buffer, made for one page of long members, is given back
+_BUFFER = 2**16  # the first; it doubles until a page fits
+_SPARE = 4  # times what a page took: a larger buffer, made for one page of long members, is given back
+_KEPT = 16 * 2**20  # and one that is larger than this in any case
 _PATIENCE = 0.05  # seconds without a byte in the middle of a page, after which hiredis goes on with it
 
 
@@ -35,7 +36,7 @@ class ColumnParser(_HiredisParser):
 
     def __init__(self, socket_read_size: int) -> None:
         super().__init__(socket_read_size)  # type: ignore[no-untyped-call]  # redis-py annotates its parsers in part
-        self._page = bytearray(_BUFFER)
+        self._page = bytearray()  # made when a page is read: most connections of many shards only wait
         self._held = 0
 
     def await_reply(self) -> float | None:
@@ -72,9 +73,14 @@ class ColumnParser(_HiredisParser):
         if used:
             self._held -= used
             self._page[: self._held] = self._page[used : used + self._held]
-        if not self._held and len(self._page) > _KEPT:
-            self._page = bytearray(_BUFFER)
+        if len(self._page) > max(_BUFFER, min(_SPARE * used, _KEPT)):
+            self.give_back()
         return page
+
+    def give_back(self) -> None:
+        """Give back the memory into which pages are received, if nothing is held in it."""
+        if not self._held:
+            self._page = bytearray()
 
     def read_response(self, *given: Any, **named: Any) -> Any:
         """Return the next reply as hiredis reads it."""
@@ -93,7 +99,7 @@ class ColumnParser(_HiredisParser):
     def _receive(self) -> None:
         """Read what is there, at least one byte, behind what is held."""
         if self._held == len(self._page):
-            self._page = self._page + bytearray(len(self._page))
+            self._page = self._page + bytearray(max(len(self._page), _BUFFER))
         count: Any = self._sock.recv_into(memoryview(self._page)[self._held :])
         if not count:
             raise driver.ConnectionError("Connection closed by server.")

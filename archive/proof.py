@@ -172,6 +172,10 @@ class ProofConnection:
 
         return self._answer(self._pending.pop(0), take)
 
+    def rest(self) -> None:
+        """Give back the memory into which pages were received: there are hundreds of connections of many shards."""
+        self._connection.columns.give_back()
+
     def command(self, *args: Argument) -> Any:
         """Send one command and return its reply."""
         if self._pending:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import redis
 
+import archive.pacing
 from archive.departures import remove_all
 from archive.once import proof_factory
 from archive.proof import ProofConnection
@@ -52,6 +54,12 @@ def forget(clients: dict[str, redis.Redis], store_url: str) -> Callable[[Connect
     return call
 
 
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as made:
+        yield made
+
+
 def plain(clients: dict[str, redis.Redis]) -> Connect:
     return lambda key: ProofConnection(proof_factory(clients[key]))
 
@@ -59,6 +67,40 @@ def plain(clients: dict[str, redis.Redis]) -> Connect:
 def hooked(clients: dict[str, redis.Redis], key: str, act: Callable[[], Any]) -> Connect:
     """Return what connects, but ``act``s once between the pages of ``key``."""
     return lambda name: Hooked(clients[name], "ZRANGE", act if name == key else lambda: None, nth=2)
+
+
+@pytest.mark.parametrize(("rows", "size"), [(8 * 150, 2**30), (10**9, 8 * 6_000)])
+def test_many_shards_are_forgotten_in_pages_as_small_as_they_were_read_in(
+    client: redis.Redis, store_url: str, monkeypatch: pytest.MonkeyPatch, rows: int, size: int
+) -> None:
+    """However many shards there are, their pages of a clean have together no more rows and bytes than a snapshot's."""
+    monkeypatch.setattr(archive.pacing, "HELD_ROWS", rows)
+    monkeypatch.setattr(archive.pacing, "HELD_BYTES", size)
+    names = shard_keys(KEY, 8)
+    for number, name in enumerate(names):
+        client.zadd(name, {f"p{number}{at:04}": at for at in range(2_000)})
+        client.set(helper_key(name, "fence"), 7)
+    asked: list[int] = []
+
+    class Told(ProofConnection):
+        def send(self, *args: Any) -> None:
+            if args[0] == "ZRANGE" and args[3] != args[2]:
+                asked.append(int(args[3]) - int(args[2]) + 1)
+            super().send(*args)
+
+    def connect(_: str) -> ProofConnection:
+        return Told(proof_factory(client))
+
+    of = board(shards={"by": "player", "count": 8}, ledger="none")
+    budget = timedelta(hours=1)  # only the bounds count
+    store = open_store(store_url, {})
+    taken = take(connect, Source(of, BOUNDS, KEY, names), store, attempt=attempt, page_budget=budget)
+    read = max(asked)
+    asked.clear()
+    departures = [Departure(key, Fence(helper_key(key.key, "fence"), 7), []) for key in taken.facts.keys]
+    remove_all(connect, departures, descending=True, archived=list, proved=lambda _: None, page_budget=budget)
+    assert max(asked) <= read <= 500
+    assert not client.exists(*names)
 
 
 def test_a_shard_that_differs_is_told_with_its_players(clients: dict[str, redis.Redis], forget: Any) -> None:

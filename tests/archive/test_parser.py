@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -130,6 +131,49 @@ def test_a_page_larger_than_the_buffer(protocol):
     ):
         assert [content(taken(proof, len(page))) for page in sent] == [expected(page) for page in sent]
         assert parser.columns == 2
+
+
+def test_connections_that_wait_take_no_memory():
+    """256 shards have 256 connections, all open before the first page: redis-py's own 64 KB each, and no more."""
+    tracemalloc.start()
+    try:
+        made = [ColumnParser(65_536) for _ in range(256)]
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(made) == 256
+    assert held < 20 * 2**20
+
+
+@PROTOCOLS
+def test_a_buffer_follows_the_pages(protocol):
+    """What one long page needed is given back when short ones come, and everything once there is no more."""
+    sent = [[(b"%03d" % number + b"x" * 30_000, b"1") for number in range(100)], PLAIN[0], PLAIN[1]]
+    large = rendered(sent[0], protocol)
+    pieces = [large[at : at + 65_536] for at in range(0, len(large), 65_536)]
+    with stream([*pieces, *(rendered(page, protocol) for page in sent[1:])], protocol) as (proof, parser):
+        sizes = []
+        for page in sent:
+            taken(proof, len(page))
+            sizes.append(len(parser._page))
+        assert sizes[0] >= 3_000_000
+        assert max(sizes[1:]) <= 65_536
+        proof.rest()
+        assert len(parser._page) == 0
+
+
+@pytest.mark.parametrize("rows", [0, 9, 50])
+def test_a_drain_gives_its_buffer_back(redis_url, rows):
+    """Whoever has read a key to its end keeps nothing but the connection, and can read it again."""
+    with redis.Redis.from_url(redis_url) as client:
+        if rows:
+            fill(client, rows=rows)
+        with connector(client)() as proof:
+            proof.watch(KEY)
+            for _ in range(2):
+                assert sum(len(page) for page in pages(proof, KEY, descending=True, page_rows=10)) == rows
+                assert len(proof._connection.columns._page) == 0
+            proof.exec()
 
 
 @PROTOCOLS
