@@ -59,7 +59,7 @@ def acquire(
     values = {"key": key, "holder": holder, "length": length, "dead": dead}
     with database.transaction():
         before = database.row("leases.lock_free", values)
-        row = database.row("leases.acquire", values)
+        row = database.row("leases.acquire", {**values, "locked": before is not None})
         if before and row and not before["given_back"]:
             why = "its process has ended" if before["alive"] else "its lease ran out"
             detail = {"from": told(before["holder"]), "why": why, "by": told(holder)}

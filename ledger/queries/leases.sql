@@ -9,7 +9,9 @@ insert into finale.lease as l (season_id, holder, fence, acquired_at, expires_at
 values (%(key)s, %(holder)s, 1, clock_timestamp(), clock_timestamp() + %(length)s)
 on conflict (season_id) do update
 set holder = excluded.holder, fence = l.fence + 1, acquired_at = excluded.acquired_at, expires_at = excluded.expires_at
-where l.expires_at <= clock_timestamp() or l.holder = %(dead)s
+-- Only what lock_free had locked: one that runs out or is given back after it may have been checked by a transaction
+-- that is still open.
+where %(locked)s
 returning fence;
 
 -- name: find

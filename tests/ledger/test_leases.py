@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,34 @@ def test_i9_a_take_over_waits_for_a_transaction_that_checked_its_lease(database:
             taking = pool.submit(_acquire, other, "ben", HOUR, "anna")
             await_that(lambda: waits_for_lock(database, "transactionid") or waits_for_lock(database, "tuple"))
             assert not taking.done()
+            leases.check(working, lease)
+        assert taking.result(30).fence == lease.fence + 1
+
+
+@pytest.mark.parametrize("given_back", [False, True])
+def test_i9_a_lease_that_ends_while_it_is_asked_for_is_not_taken_from_under_a_transaction(
+    database: Database, ledger_url: str, monkeypatch: pytest.MonkeyPatch, given_back: bool
+) -> None:
+    """I9: alive when it was to be locked, it is not taken over in the same breath: the next one to ask waits."""
+    lease = _acquire(database, "anna")
+    with ThreadPoolExecutor(1) as pool, Database(ledger_url) as working, Database(ledger_url) as other:
+        with working.transaction():
+            leases.check(working, lease)
+            with monkeypatch.context() as patch, pytest.raises(LeaseHeldError):
+                real = other.row
+
+                def ending(name: str, params: Any = None) -> Any:
+                    found = real(name, params)
+                    if name == "leases.lock_free" and given_back:
+                        leases.give_back(database, lease)
+                    elif name == "leases.lock_free":
+                        _expire(database)
+                    return found
+
+                patch.setattr(other, "row", ending)
+                _acquire(other, "ben")
+            taking = pool.submit(_acquire, other, "ben")
+            await_that(lambda: waits_for_lock(database, "transactionid") or waits_for_lock(database, "tuple"))
             leases.check(working, lease)
         assert taking.result(30).fence == lease.fence + 1
 
