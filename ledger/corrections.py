@@ -98,8 +98,8 @@ def undelivered(database: Database, key: int, number: int) -> tuple[int, int]:
 def without_late_voids(database: Database, season: Season) -> list[dict[str, Any]]:
     """Return, for each player with a result voided after the freeze, what his results without it come to.
 
-    Rows have ``player_id``, ``points`` and ``reached_at``; both are None for a player with no result left. Nothing is
-    changed. Raises WrongStateError if results of the season are not in the ledger any more.
+    Rows have ``player_id``, ``points``, ``reached_at`` and ``matches``; points and time are None for a player with no
+    result left. Nothing is changed. Raises WrongStateError if results of the season are not in the ledger any more.
     """
     with database.transaction():
         counting.stage(database, [counting.rule(season.key, season.board, season.bounds)])

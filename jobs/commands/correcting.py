@@ -109,16 +109,16 @@ def correct(
 def _request(
     outside: Outside, season: Season, exclude: list[str], table: Path | None, voided: bool, because: str, who: str
 ) -> Request:
-    from jobs.payout.correcting import late_voids
     from jobs.payout.correction_basis import Request
     from jobs.payout.previews import read_table
+    from jobs.payout.voided import late_voids
 
     binary = season.board.member == "binary"
     players = [player for value in exclude for player in _players(value, binary)]
     parsed = None if table is None else read_table(table)
-    changed = late_voids(outside, season) if voided else None
+    left = late_voids(outside, season) if voided else None
     folder = table.parent if table is not None else Path()
-    return Request(because, who, tuple(dict.fromkeys(players)), parsed, folder, changed)
+    return Request(because, who, tuple(dict.fromkeys(players)), parsed, folder, left)
 
 
 def _players(value: str, binary: bool) -> list[bytes]:

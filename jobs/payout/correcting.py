@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.adjusted import changes_schema
 from archive.facts import put_facts
 from archive.fetch import read_parts_checked
 from archive.layout import correction_kind, staging_dir
@@ -254,17 +253,3 @@ def finish_all(outside: Outside, board: str, *, who: str) -> list[tuple[Season, 
         except Exception as error:  # one season never stops another, whatever is wrong with it
             found.append((season, told(season.name, error)))
     return found
-
-
-def late_voids(outside: Outside, season: Season) -> pa.Table:
-    """Return what is right of players with matches voided after the freeze; WrongStateError if there are none."""
-    rows = corrections.without_late_voids(outside.database, season)
-    if not rows:
-        raise WrongStateError(
-            f"no match of {season.name} was voided after its freeze",
-            hint="finale results void MATCH voids one; before the freeze totals follow by themselves",
-        )
-    schema = changes_schema(season.board.member == "binary")
-    players = pa.array([row["player_id"] for row in rows], pa.binary()).cast(schema.field("player_id").type)
-    rest = [pa.array([row[name] for row in rows], schema.field(name).type) for name in ("points", "reached_at")]
-    return pa.table([players, *rest], schema=schema)

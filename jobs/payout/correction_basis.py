@@ -19,6 +19,7 @@ from jobs.payout import recomputing
 from jobs.payout.facts import collect
 from jobs.payout.recomputing import Basis
 from jobs.payout.sealed import committed
+from jobs.payout.voided import Voided, late_voids, merged
 from jobs.wiring import Outside
 from leaderboard.errors import WrongStateError
 from leaderboard.season import Season
@@ -32,7 +33,7 @@ _BY = "correction"  # how the source of an exclusion by a correction begins
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be put right, why, and in whose name. ``changed`` are players' right points after voided matches.
+    """What is to be put right, why, and in whose name. ``voided`` is what is right of players after voided matches.
 
     ``folder`` is where files that ``table`` names are looked up.
     """
@@ -42,7 +43,7 @@ class Request:
     exclude: tuple[bytes, ...] = ()
     table: RewardTable | None = None
     folder: Path = Path()
-    changed: pa.Table | None = None
+    voided: Voided | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +95,12 @@ def basis_for(outside: Outside, season: Season, so_far: Sealed, request: Request
         excluded = facts.get("excluded")
         assert excluded is not None
         added["excluded"] = encode_facts("excluded", excluded, told)
-    if request.changed is not None:
-        changed = _merged(changed, request.changed)
+    if request.voided is not None:
+        changed = merged(changed, request.voided.changed)
         added[CHANGED] = encode_facts(CHANGED, changed, f"{told}: voided matches")
+    if (right := _matches_left(outside, season, before, request, "matches" in added)) is not None:
+        facts = Facts({**facts.tables, "matches": merged(facts.get("matches"), right)})
+        added["matches"] = encode_facts("matches", facts.tables["matches"], "the ledger, without voided matches")
     facts.check(table)
     kept = (*facts.tables, CHANGED)
     files = (
@@ -104,6 +108,20 @@ def basis_for(outside: Outside, season: Season, so_far: Sealed, request: Request
         *(file for file, _ in added.values()),
     )
     return Basis(table, facts, changed, files), [data for _, data in added.values()]
+
+
+def _matches_left(outside: Outside, season: Season, before: Basis, request: Request, counted: bool) -> pa.Table | None:
+    """Return how many matches players have left after voids, where the table asks for that; None if nothing changes it.
+
+    The ledger's totals stand as they were frozen, so what is ``counted`` now lacks the voids of earlier corrections.
+    """
+    if "matches" not in needed(request.table or before.table):
+        return None
+    if request.voided is not None:
+        return request.voided.matches
+    if counted and before.changed is not None:
+        return late_voids(outside, season).among(before.changed["player_id"])
+    return None
 
 
 def _collected(
@@ -145,11 +163,3 @@ def _asks(table: RewardTable, kind: str) -> Any:
     if kind == "previous":
         return {rule.previous for rule in table.rule}
     return {"excluded": table.exclude, "leagues": table.leagues}.get(kind, table.eligible)
-
-
-def _merged(before: pa.Table | None, now: pa.Table) -> pa.Table:
-    """Return all changes, the present ones over those of earlier corrections."""
-    if before is None:
-        return now
-    kept = before.filter(pc.invert(pc.is_in(before["player_id"], value_set=now["player_id"].combine_chunks())))
-    return pa.concat_tables([kept.cast(now.schema), now])

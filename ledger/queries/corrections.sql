@@ -28,6 +28,6 @@ create temp table touched on commit drop as
 select distinct season_id, player_id from finale.late_void where season_id = %(key)s;
 
 -- name: right_totals
-select t.player_id, r.points, r.reached_at
+select t.player_id, r.points, r.reached_at, coalesce(r.matches, 0) as matches
 from touched t left join recounted r using (season_id, player_id)
 order by t.player_id;
