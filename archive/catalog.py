@@ -140,10 +140,11 @@ def unpublished(store: Store, seals: Iterable[Sealed]) -> dict[str, str]:
     A part is in place if it has the sealed size: nothing is read. A season that has just been sealed is still being
     copied.
     """
-    sizes = {stored.path: stored.size for place in PLACES for stored in store.list(place)}
+    wanted = [one.seal for one in seals]
+    places = dict.fromkeys(seal.place.partition("/")[0] for seal in wanted)
+    sizes = {stored.path: stored.size for place in places for stored in store.list(place)}
     missing = {}
-    for one in seals:
-        seal = one.seal
+    for seal in wanted:
         absent = [part.name for part in seal.facts.parts if sizes.get(f"{seal.place}/{part.name}") != part.size]
         if absent:
             missing[seal.path] = f"{seal.place} has not {', '.join(absent)} as sealed"

@@ -18,6 +18,7 @@ from jobs import output
 from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, settings
 from jobs.commands.common import player_id as as_bytes
 from leaderboard.errors import InputError, UnknownNameError
+from leaderboard.wording import counted
 
 if TYPE_CHECKING:
     from archive.layout import Kind
@@ -121,17 +122,23 @@ def player(
 ) -> None:
     """Show a player's position, rank and points in every sealed season, without reading what cannot hold them.
 
+    A season whose parts are not in place is left out, with a note.
+
     Example: finale archive player "Harry Kane" --board goals
     """
-    from archive.catalog import read_catalog
+    from archive.catalog import Catalog, read_catalog, unpublished
     from archive.lookup import history
+    from archive.views import notes
 
     store = archive_store()
     catalog = read_catalog(store, board)
-    standings = [one.seal.board for one in catalog.seals if one.seal.kind == "standings"]
-    if standings and all(definition.get("member") == "binary" for definition in standings):
+    standings = [one for one in catalog.seals if one.seal.kind == "standings"]
+    if standings and all(one.seal.board.get("member") == "binary" for one in standings):
         as_bytes(player_id, "PLAYER", binary=True)
-    found = history(store, catalog.seals, player_id)
+    missing = unpublished(store, standings)
+    for note in notes(Catalog(catalog.seals, ()), missing):
+        output.err.print(f"note: {note}", markup=False)
+    found = history(store, [one for one in standings if one.seal.path not in missing], player_id)
     if as_json:
         output.print_json([_past(one) for one in found])
     elif found:
@@ -155,6 +162,7 @@ def player(
     if not found:
         raise UnknownNameError(
             f"no sealed season has a player '{player_id}'",
+            detail=f"{counted(len(missing), 'season was', 'seasons were')} not looked at" if missing else "",
             hint="ids are compared byte for byte; finale archive list shows what is sealed",
         )
 
