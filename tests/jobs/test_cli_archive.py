@@ -204,7 +204,7 @@ def test_player(closed_store: Path) -> None:
 
 
 def test_a_season_that_is_still_being_published_hides_no_other(closed_store: Path) -> None:
-    """player shows the others, with the note that list and sql give; of it nobody claims that the player is not there."""
+    """player shows the others, with the note that list and sql give; nobody claims that the player is not in there."""
     (closed_store / "standings/board=cup/season=autumn/part-00000.parquet").unlink()
     (closed_store / "grants/board=cup/season=spring/part-00000.parquet").unlink()  # nobody's position is in there
     note = "sealed but not in place (being copied, or damaged): standings/board=cup/season=autumn has not part-00000"
