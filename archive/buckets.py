@@ -18,6 +18,8 @@ from leaderboard.files import check_file
 _REDIRECTS = ("301", "302", "307", "308")
 #: Where clients look for a role when they were given no credentials.
 _METADATA = ("http://169.254.", "metadata.google.internal", "metadata/identity")
+_PASSING = ("RequestTimeout",)  # though its status is one of those that refuse
+_STALE_TOKEN = ("ExpiredToken", "InvalidToken", "ExpiredTokenException")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 
 
@@ -146,13 +148,16 @@ def certificates(cloud: Cloud, environ: Mapping[str, str]) -> bytes:
 
 
 def remedy(cloud: Cloud, text: str, status: str, code: str) -> str:
-    """Return what an operator should do about an answer that refuses for good; nothing if it is none.
+    """Return what an operator should do about an answer that refuses for good; nothing if it is none, or passes.
 
     ``text`` is the client's whole error, of which nothing may be shown: a body may repeat a key.
     """
+    if code in _PASSING:
+        return ""
     found = {
         f"create the {cloud.bucket}, or mend [servers] store": code in _NO_BUCKET,
         f"no credentials were found: set {cloud.credentials}": _asked_for_a_role(text),
+        f"the token has expired, or is none: renew {cloud.credentials}": code in _STALE_TOKEN,
         f"look at {cloud.credentials}, and at what they may do with this {cloud.bucket}": (
             status in ("401", "403") or code == "AccessDenied"
         ),

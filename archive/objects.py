@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -18,7 +19,11 @@ from leaderboard.errors import (
 )
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_=-][A-Za-z0-9._=-]{0,254}")
-_TRIES = 3
+_PAUSES = (
+    0.5,
+    3.0,
+    None,
+)  # seconds after a try that has to be repeated; a store that says SlowDown is not asked at once
 
 
 class ObjectExistsError(ArchiveMismatchError):
@@ -100,13 +105,14 @@ def check_range(store: Store, path: str, start: int, length: int, data: bytes) -
     return data
 
 
-def settle(store: Store, path: str, data: bytes) -> bool:
+def settle(store: Store, path: str, data: bytes, pause: Callable[[float], None] = time.sleep) -> bool:
     """Make ``path`` hold exactly ``data``; return whether this call is known to have written it.
 
-    Safe to repeat: a put that found something there, or whose answer was lost, looks again. Raises ObjectDiffersError
-    if other bytes are there, and OutcomeUnknownError if the answers stay lost.
+    Safe to repeat: a put that found something there, or whose answer was lost, looks again, and is repeated after
+    ``pause`` (given seconds, growing) if nothing is there. Raises ObjectDiffersError if other bytes are there, and
+    OutcomeUnknownError if the answers stay lost.
     """
-    for remaining in reversed(range(_TRIES)):
+    for seconds in _PAUSES:
         try:
             store.put_new(path, data)
         except (ObjectExistsError, OutcomeUnknownError) as error:
@@ -119,8 +125,9 @@ def settle(store: Store, path: str, data: bytes) -> bool:
                     detail=f"SHA-256 there {_sha256(found)}, here {_sha256(data)}",
                     hint="nothing was changed; find out who wrote it",
                 ) from None
-            if not remaining:
+            if seconds is None:
                 raise
+            pause(seconds)
         else:
             return True
     raise AssertionError("the last try returns or raises")

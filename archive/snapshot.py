@@ -78,10 +78,10 @@ def take(
 
     ``attempt`` names the staging folder of the 1st, 2nd, … try; names may never come twice. A try during which somebody
     wrote, or a slot of a cluster moved, is thrown away with what it staged, and repeated on new connections after
-    ``pause`` (given seconds, growing);
-    ``progress`` is told rows read and rows in all after each block. A missing key gives no rows: only the caller, who
-    knows the ledger, can tell an empty season from a lost one. A server that is out of memory and refuses the proof is
-    read once more, and proved by a transaction of no commands.
+    ``pause`` (given seconds, growing), which also comes between the tries of a put. ``progress`` is told rows read and
+    rows in all after each block. A missing key gives no rows: only the caller, who knows the ledger, can tell an empty
+    season from a lost one. A server that is out of memory and refuses the proof is read once more, and proved by a
+    transaction of no commands.
 
     Raises SnapshotDisturbedError after ``tries`` disturbed tries, ForeignMemberError for a row that the board cannot
     have written, DoublePlayerError for a player in two shards, and what the proof connection and the store raise;
@@ -93,7 +93,7 @@ def take(
         number = next(numbers)
         name = attempt(number)
         folder = staging_dir(source.board.name, source.bounds.id, name)
-        with Uploads(store, folder) as uploads:
+        with Uploads(store, folder, pause) as uploads:
             with Instant(connect, source.keys) as instant:
                 standing = _stage(instant, source, uploads, blocks(instant), part_rows, progress, prove)
                 existed = instant.existed

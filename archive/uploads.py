@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
@@ -34,11 +35,13 @@ def _give_way() -> None:
 class Uploads:
     """Puts of the parts of one attempt into a ``folder`` of its own; thrown away if the block fails.
 
-    A few row groups wait to be encoded and a few parts to be put, no more, so that memory stays flat.
+    A few row groups wait to be encoded and a few parts to be put, no more, so that memory stays flat. ``pause`` is that
+    between the tries of a put.
     """
 
-    def __init__(self, store: Store, folder: str) -> None:
+    def __init__(self, store: Store, folder: str, pause: Callable[[float], None] = time.sleep) -> None:
         self._store = store
+        self._pause = pause
         self._folder = folder
         self._encoder = PartEncoder()
         self._encoding_pool = ThreadPoolExecutor(1, thread_name_prefix="finale-encode", initializer=_give_way)
@@ -77,7 +80,7 @@ class Uploads:
             for part, data in self._encoding.popleft().result():
                 self._await_put(_PUTTING - 1)
                 path = f"{self._folder}/{part.name}"
-                self._putting.append(self._putting_pool.submit(settle, self._store, path, data))
+                self._putting.append(self._putting_pool.submit(settle, self._store, path, data, self._pause))
                 self._parts.append(part)
 
     def _await_put(self, most: int) -> None:

@@ -101,6 +101,10 @@ class TestS3Refusals:
             ),
             (http(401), "AWS_ACCESS_KEY_ID"),
             (http(400, "<Error><Code>AuthorizationHeaderMalformed</Code></Error>"), "AWS_REGION"),
+            (http(400, "<Error><Code>ExpiredToken</Code></Error>"), "expired.*AWS_ACCESS_KEY_ID"),
+            (http(400, "<Error><Code>InvalidToken</Code></Error>"), "AWS_ACCESS_KEY_ID"),
+            (http(400, "<Error><Code>InvalidRequest</Code></Error>"), "AWS_REGION and the endpoint"),
+            (http(400), "AWS_REGION and the endpoint"),
             (http(501), "only if there is none"),
         ],
         indirect=["deaf"],
@@ -114,9 +118,20 @@ class TestS3Refusals:
             assert "shown-nowhere" not in str(caught.value)
             assert caught.value.__cause__ is None
 
-    @pytest.mark.parametrize("deaf", [None, b"", http(500), http(503)], indirect=True)
+    @pytest.mark.parametrize(
+        "deaf",
+        [
+            None,
+            b"",
+            http(500),
+            http(503),
+            http(503, "<Error><Code>SlowDown</Code></Error>"),
+            http(400, "<Error><Code>RequestTimeout</Code></Error>"),
+        ],
+        indirect=True,
+    )
     def test_no_answer(self, deaf: Deaf) -> None:
-        """C57: silence, a cut connection, a failing server: a put, sent once, is unknown; a read is unavailable."""
+        """C57: silence, a cut connection, a server that fails or is busy: a put, sent once, is unknown; a read failed."""
         store = open_store("s3://bucket", deaf.environ, timeout=timedelta(seconds=0.2))
         with pytest.raises(OutcomeUnknownError, match="a was sent"):
             store.put_new("a", b"")

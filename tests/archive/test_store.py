@@ -11,6 +11,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,23 @@ class TestSettleThroughFaults:
     def test_lost_answers(self, tmp_path: Path, script: str) -> None:
         """Done or not done, the object is there in the end; it is put again only when it was seen to be missing."""
         faulty = FaultyStore(FolderStore(tmp_path), script)
-        settle(faulty, "part", b"data")
+        settle(faulty, "part", b"data", lambda _: None)
         assert faulty.inner.get("part") == b"data"
+
+    @pytest.mark.parametrize(
+        ("script", "pauses"), [("", 0), ("d", 0), ("u", 1), ("c", 1), ("u.d", 1), ("u.u", 2), ("u.u.d", 2)]
+    )
+    def test_a_store_that_is_busy_is_given_time(self, tmp_path: Path, script: str, pauses: int) -> None:
+        """Before each further put comes a pause, longer than the one before; none where the object is seen there."""
+        waited: list[float] = []
+        settle(FaultyStore(FolderStore(tmp_path), script), "part", b"data", waited.append)
+        assert len(waited) == pauses
+        assert all(0 < before < after for before, after in pairwise(waited))
 
     def test_gives_up_as_unknown(self, tmp_path: Path) -> None:
         """Answers that stay lost end as an unknown outcome, not as "not done"."""
         with pytest.raises(OutcomeUnknownError):
-            settle(FaultyStore(FolderStore(tmp_path), "u.u.u."), "part", b"data")
+            settle(FaultyStore(FolderStore(tmp_path), "u.u.u."), "part", b"data", lambda _: None)
         with pytest.raises(OutcomeUnknownError):
             settle(FaultyStore(FolderStore(tmp_path), "dn"), "part", b"data")
 
