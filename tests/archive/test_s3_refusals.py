@@ -131,7 +131,7 @@ class TestS3Refusals:
         indirect=True,
     )
     def test_no_answer(self, deaf: Deaf) -> None:
-        """C57: silence, a cut connection, a server that fails or is busy: a put, sent once, is unknown; a read failed."""
+        """C57: silence, a cut connection, a server that fails or is busy: a put, sent once, is unknown."""
         store = open_store("s3://bucket", deaf.environ, timeout=timedelta(seconds=0.2))
         with pytest.raises(OutcomeUnknownError, match="a was sent"):
             store.put_new("a", b"")
