@@ -110,6 +110,24 @@ def reopen(
     return Extension(lengthened.bounds, closes_at, lengthened.following)
 
 
+def check_again(season: Season, *, sealing: bool) -> None:
+    """Raise WrongStateError where the snapshot can be taken no more: its seal is committed, put or not."""
+    if sealing or reached(season.state, State.SEALED):
+        raise not_again(season, sealing=sealing)
+
+
+def not_again(season: Season, *, sealing: bool) -> WrongStateError:
+    """Return the error of a snapshot that is not taken again."""
+    name = f"{season.board.name} {season.id}"
+    why = f"it is {season.state}" if reached(season.state, State.SEALED) or not sealing else "its seal is committed"
+    return WrongStateError(
+        f"{season.name} takes no snapshot again: {why}",
+        detail="the seal is in the store, or may still get there, and a sealed archive never changes",
+        hint=f"release it without --again; who shall not be paid is excluded by the reward table, or, once it is "
+        f"delivered: finale rewards correct {name} --exclude PLAYER",
+    )
+
+
 def check_cancellable(season: Season, has_results: bool) -> None:
     """Raise WrongStateError unless the season was never opened and nothing was played in it."""
     if season.state is not State.SCHEDULED or has_results:

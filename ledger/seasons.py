@@ -15,6 +15,7 @@ from leaderboard import keys
 from leaderboard.board import Board
 from leaderboard.codec import codec_for
 from leaderboard.errors import ConfigError, UnknownNameError, WrongStateError
+from leaderboard.levers import not_again
 from leaderboard.season import Bounds, Hold, Season
 from leaderboard.states import State, may_follow, reached
 from leaderboard.wording import listed
@@ -280,20 +281,28 @@ def release(
     *,
     who: str,
     because: str,
-    snapshot_again: bool,
+    lease: Lease | None = None,
+    snapshot_again: bool = False,
     accepted: str | None = None,
     empty: bool = False,
 ) -> None:
-    """End the hold; the season goes on where it stood, or from a new snapshot. Raises WrongStateError without one.
+    """End the hold; the season goes on where it stood, or from a new snapshot, which needs a ``lease``: no step that is
+    under way may record what it has read before.
 
     ``accepted`` is the hash of a difference that is accepted with it, which the journal keeps, as it does that nobody
-    played: ``empty``.
+    played: ``empty``. Raises WrongStateError without a hold, or for a new snapshot once a seal is committed, and
+    LeaseLostError.
     """
     with database.transaction():
+        if lease is not None:
+            leases.check(database, lease)
         if database.row("seasons.release", {"key": season.key}) is None:
             raise not_held(season)
-        again = snapshot_again and database.row("seasons.back_to_frozen", {"key": season.key}) is not None
-        detail = {"because": because, "snapshot_again": again, **({"accepted": accepted} if accepted else {})}
+        if snapshot_again:
+            assert lease is not None
+            if database.row("seasons.back_to_frozen", lease.params) is None:
+                raise not_again(season, sealing=True)
+        detail = {"because": because, "snapshot_again": snapshot_again, **({"accepted": accepted} if accepted else {})}
         detail |= {"empty": True} if empty else {}
         journal.write(database, season.key, "released", who=who, detail=detail)
 

@@ -10,11 +10,13 @@ from typing import Any
 from archive.layout import report_path
 from archive.objects import ObjectMissingError
 from jobs.seasons.levers import expected
+from jobs.seasons.runner import leased
 from jobs.wiring import Outside
+from leaderboard import levers
 from leaderboard.errors import InputError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached, step_from
-from ledger import acceptance, journal, seasons
+from ledger import acceptance, journal, seals, seasons
 from live.keyspace import sizes
 
 _NAME = re.compile(r"(?:.*/)?(drift-[0-9a-f]{16})\.json|([0-9a-f]{16})[0-9a-f]{0,48}")
@@ -43,20 +45,27 @@ def release(
 
     Held at its comparison with the ledger it takes its snapshot again, since whatever was wrong was mended in Redis or
     in the ledger; unless the difference of the report ``accept`` (its name, path or hash) is accepted as it is, which
-    covers that very difference and no other. ``again`` takes the snapshot again at any time before the seal. ``empty``
-    says that nobody played in a season whose key does not exist and whose board has no ledger to tell.
+    covers that very difference and no other. ``again`` takes the snapshot again at any time before a seal is committed.
+    ``empty`` says that nobody played in a season whose key does not exist and whose board has no ledger to tell.
 
-    Raises WrongStateError for a release that cannot do what it says, InputError without a reason for an acceptance or
-    for a report of another difference than the season is held for, UnknownNameError for one that does not exist.
+    Raises WrongStateError for a release that cannot do what it says, LeaseHeldError where a snapshot is to be taken and
+    a step is under way, InputError without a reason for an acceptance or for a report of another difference than the
+    season is held for, UnknownNameError for one that does not exist.
     """
     check_releasable(season, again=again, accept=accept)
+    if season.hold is None:
+        raise seasons.not_held(season)
     if empty:
         _check_empty(outside, season)
         if not because.strip():
             raise InputError("that nobody played needs a reason", hint='add --because "…"; it stands in the journal')
     if accept is None:
-        again = again or _held_by_comparison(outside, season)
-        seasons.release(outside.database, season, who=who, because=because, snapshot_again=again, empty=empty)
+        if anew := _anew(outside, season, again):
+            _check_again(outside, season)
+        if anew or season.state is State.FROZEN:
+            _from_new_snapshot(outside, season, who=who, because=because, again=again, empty=empty)
+        else:
+            seasons.release(outside.database, season, who=who, because=because, empty=empty)
         return
     if not because.strip():
         raise InputError("accepting a difference needs a reason", hint='add --because "…"; it stands in the seal')
@@ -71,9 +80,32 @@ def release(
             who=who,
             because=because,
         )
+        seasons.release(outside.database, season, who=who, because=because, accepted=found.difference)
+
+
+def _from_new_snapshot(outside: Outside, season: Season, *, who: str, because: str, again: bool, empty: bool) -> None:
+    """Release a season so that its snapshot is one that begins after this, under a lease that no other runner has.
+
+    Without it a step that is under way, or was when its runner's lease ran out, would record what it read before the
+    board was put right, and that would be sealed. Under it nobody else commits a seal either.
+    """
+    with leased(outside, season, who) as (lease, _):
+        fresh = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
+        back = again or fresh.state is not State.FROZEN
+        if back:
+            _check_again(outside, fresh)
         seasons.release(
-            outside.database, season, who=who, because=because, snapshot_again=False, accepted=found.difference
+            outside.database, fresh, who=who, because=because, lease=lease, snapshot_again=back, empty=empty
         )
+
+
+def _anew(outside: Outside, season: Season, again: bool) -> bool:
+    """Return whether a release goes back to the snapshot: asked to, if there may be one, or held by what came of it."""
+    return (again and reached(season.state, State.FROZEN)) or _held_by_comparison(outside, season)
+
+
+def _check_again(outside: Outside, season: Season) -> None:
+    levers.check_again(season, sealing=seals.find(outside.database, season.key, "standings") is not None)
 
 
 def plan(
@@ -87,7 +119,9 @@ def plan(
         _check_empty(outside, season)
     if accept is not None:
         _report(outside, season, accept)
-    anew = accept is None and (again or _held_by_comparison(outside, season))
+    anew = accept is None and _anew(outside, season, again)
+    if anew:
+        _check_again(outside, season)
     step = Step.SNAPSHOT if anew else step_from(season.state)
     return {"season": season.name, "held": season.hold.reason, "step": str(step), **expected(outside, season, step)}
 
@@ -99,11 +133,8 @@ def check_releasable(season: Season, *, again: bool, accept: str | None = None) 
             "a snapshot that is taken again has no difference yet that could be accepted",
             hint="give either --again or --accept-drift",
         )
-    if again and reached(season.state, State.SEALED):
-        raise WrongStateError(
-            f"{season.name} is {season.state}: its snapshot is sealed and is not taken again",
-            hint="release it without --again",
-        )
+    if again:
+        levers.check_again(season, sealing=False)
     if accept is not None and (season.hold is None or season.state is not State.SNAPSHOTTED):
         raise WrongStateError(
             f"{season.name} is {season.state}{', on hold' if season.hold else ''}: no difference holds it",

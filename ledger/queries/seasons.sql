@@ -116,10 +116,17 @@ where season_id = %(key)s and held_at is null
 returning season_id;
 
 -- name: back_to_frozen
-update finale.season
+with mine as (
+    select season_id from finale.lease
+    where season_id = %(key)s and fence = %(fence)s and holder = %(holder)s
+    for key share
+)
+update finale.season s
 set state = 'frozen'
-where season_id = %(key)s and state in ('frozen', 'snapshotted', 'reconciled')
-returning season_id;
+from mine
+where s.season_id = mine.season_id and s.state in ('frozen', 'snapshotted', 'reconciled')
+  and not exists (select from finale.seal where seal.season_id = s.season_id)
+returning s.season_id;
 
 -- name: lately_cleaned
 select s.*, r.finished_at as cleaned_at

@@ -12,7 +12,7 @@ import pytest
 from leaderboard.errors import ConfigError, LeaseLostError, UnknownNameError, WrongStateError
 from leaderboard.season import Bounds, Season
 from leaderboard.states import State
-from ledger import journal, levers, seasons
+from ledger import journal, levers, seals, seasons
 from ledger.database import Database
 from ledger.freeze import freeze
 from tests.ledger.support import (
@@ -213,9 +213,24 @@ def test_release_with_a_new_snapshot_goes_back_to_frozen(database: Database) -> 
     for before, after in [(State.CLOSING, State.FROZEN), (State.FROZEN, State.SNAPSHOTTED)]:
         seasons.advance(database, lease, before, after)
     seasons.hold_by_hand(database, season, who="eve", because="a doubt")
-    seasons.release(database, season, who="eve", because="take it again", snapshot_again=True)
+    seasons.release(database, season, who="eve", because="take it again", lease=lease, snapshot_again=True)
     assert season_of(database).state is State.FROZEN
     assert journal.entries(database, season.key)[-1].detail == {"because": "take it again", "snapshot_again": True}
+
+
+def test_i4_no_snapshot_is_taken_again_under_a_lost_lease_or_a_committed_seal(database: Database) -> None:
+    """I4, I9: both are refused in the transaction that would release the season, whose hold so stays."""
+    season, lost = closing(database)
+    for before, after in [(State.CLOSING, State.FROZEN), (State.FROZEN, State.SNAPSHOTTED)]:
+        seasons.advance(database, lost, before, after)
+    seasons.hold_by_hand(database, season, who="eve", because="a doubt")
+    lease = taken_over(database, lost)
+    with pytest.raises(LeaseLostError):
+        seasons.release(database, season, who="eve", because="", lease=lost, snapshot_again=True)
+    seals.commit(database, lease, "goals", "standings", lambda *_: b"a seal")
+    with pytest.raises(WrongStateError, match="its seal is committed"):
+        seasons.release(database, season, who="eve", because="", lease=lease, snapshot_again=True)
+    assert season_of(database).hold is not None and season_of(database).state is State.SNAPSHOTTED
 
 
 def test_a_season_closed_early_ends_after_its_last_result(database: Database) -> None:

@@ -18,7 +18,7 @@ from jobs.seasons.verdicts import Held, Wait
 from leaderboard import levers
 from leaderboard.errors import WrongStateError
 from leaderboard.states import LEAVES, TAKES_RESULTS, State, Step, may_follow, reached, step_from
-from tests.model.world import MOST_RESULTS, NOW, STRANGER, BrokenPromiseError, Runner, World, season, verdict
+from tests.model.world import CORRECTED, MOST_RESULTS, NOW, STRANGER, BrokenPromiseError, Runner, World, season, verdict
 
 BUGS = {
     "a record without its fence": "I9",
@@ -31,6 +31,9 @@ BUGS = {
     "appliers without a fence": "I1",
     "staging of others is swept": "I8",
     "reopened although a seal is committed": "I2",
+    "snapshot again although a seal is committed": "I4",
+    "snapshot again without the lease": "I4",
+    "released from the freeze without the lease": "I4",
 }
 
 PROGRAMS: dict[Step, tuple[str, ...]] = {
@@ -72,12 +75,9 @@ class Model:
         if world.late is not None:
             yield f"{world.late} arrives", self._deliver(world._replace(late=None), world.late)
             yield f"{world.late} is lost", world._replace(late=None)
-        if world.held and not reached(world.state, State.SEALED) and world.state in TAKES_RESULTS | {State.FROZEN}:
-            yield "released", world._replace(held=False)
-        elif world.held and may_follow(world.state, State.FROZEN) and not reached(world.state, State.SEALED):
-            yield "released, snapshot again", world._replace(held=False, state=State.FROZEN, snap=None)
+        yield from self._release(world)
         yield from self._reopen(world)
-        if not world.meddled:
+        if not world.meddled and not world.corrected:
             yield from self._meddle(world)
 
     def _meddle(self, world: World) -> Iterator[tuple[str, World]]:
@@ -90,6 +90,38 @@ class Model:
         cleaning = {"watch", "unlink"} & {runner.at for runner in world.runners}
         if reached(world.state, State.SEALED) and not cleaning and not (world.late and world.late[0] == "unlink"):
             yield "the store loses a part", world._replace(parts=None, meddled="parts")
+
+    def _release(self, world: World) -> Iterator[tuple[str, World]]:
+        """Yield what a person may do: hold, and release as it is or, between freeze and seal, from a new snapshot.
+
+        While it is held the board may be put right; no ledger tells of that, so nothing is compared afterwards.
+        """
+        if not world.held:
+            if not world.corrected and reached(world.state, State.FROZEN) and not reached(world.state, State.SEALED):
+                yield "held by hand", world._replace(held=True)
+            return
+        if world.state is not State.FROZEN:
+            yield "released", world._replace(held=False)
+        if not reached(world.state, State.FROZEN) or reached(world.state, State.SEALED):
+            return
+        again = world.state is not State.FROZEN
+        sealing = world.row is not None and self.bug != "snapshot again although a seal is committed"
+        try:
+            if again:
+                levers.check_again(season(world.state, world.held, world.frozen), sealing=sealing)
+        except WrongStateError:
+            return
+        after = world._replace(held=False, state=State.FROZEN, snap=None)
+        bug = "snapshot again without the lease" if again else "released from the freeze without the lease"
+        if self.bug != bug:
+            if world.alive or world.fence == self.most_fences:
+                return
+            fence = world.fence + 1
+            after = after._replace(fence=fence, beside=max(world.beside, fence))
+        told = "released, snapshot again" if again else "released, for its snapshot"
+        yield told, after
+        if not world.corrected and not world.meddled and world.key is not None:
+            yield f"{told}, corrected", after._replace(key=CORRECTED, results=CORRECTED, corrected=True)
 
     def _reopen(self, world: World) -> Iterator[tuple[str, World]]:
         if world.reopened or world.alive or world.fence == self.most_fences:
@@ -141,7 +173,8 @@ class Model:
             return "waits", self._give_back(world, number, runner)
         if isinstance(planned, Held):
             return "holds", self._hold(world, number, runner)
-        return f"begins {step}", _put(world, number, Runner(self._program(step)[0], runner.fence, step))
+        snap = world.snap if step is Step.SEAL else None
+        return f"begins {step}", _put(world, number, Runner(self._program(step)[0], runner.fence, step, snap=snap))
 
     def _program(self, step: Step) -> tuple[str, ...]:
         if step is Step.SEAL and self.bug == "parts published before the seal is put":
@@ -164,7 +197,7 @@ class Model:
                 yield "starts over", _put(world, number, runner._replace(at="read"))
             case "exec":
                 yield told, _put(world, number, after)
-            case "compare" if world.snap is None or world.snap[1] != world.results:
+            case "compare" if not world.corrected and (world.snap is None or world.snap[1] != world.results):
                 yield "holds", self._hold(world, number, runner)
             case "compare":
                 yield told, _put(world, number, after)
@@ -212,7 +245,7 @@ class Model:
             case "apply":
                 world = world._replace(bucket=world.bucket + 1, key=world.results)
             case "commit" if world.row is None:
-                world = world._replace(row=world.snap)
+                world, after = world._replace(row=runner.snap), after._replace(snap=None)
             case "commit" if world.seal is not None and world.seal[1] != (world.row or world.seal)[1]:
                 return "holds", self._hold(world, number, runner)
             case "commit grants" if world.grants is None:

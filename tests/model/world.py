@@ -17,6 +17,7 @@ from leaderboard.states import State, Step, reached
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MOST_RESULTS = 2
+CORRECTED = 7  #: the content of a key that a person has put right while the season was held
 STRANGER = 9  #: the content of a key, and the staging of a seal, that are not this ledger's
 Sealed = tuple[int, int]  #: the fence under which it was staged, and how many results it counts
 
@@ -30,6 +31,7 @@ class Runner(NamedTuple):
     fence: int = 0
     step: Step | None = None
     saw: int | None = None  #: what it read of the live key
+    snap: Sealed | None = None  #: what it read of the ledger, and is about to seal
 
 
 class World(NamedTuple):
@@ -54,6 +56,7 @@ class World(NamedTuple):
     parts: int | None = None  #: published
     late: tuple[Any, ...] | None = None  #: a write that is still on its way
     reopened: bool = False
+    corrected: bool = False  #: a person has put the held board right, once; no ledger tells of that
     meddled: str = ""  #: what somebody outside has done, once
     runners: tuple[Runner, Runner] = (Runner(), Runner())
 
@@ -86,9 +89,8 @@ def season(state: State, held: bool, frozen: bool) -> Season:
 def _facts(kind: Any, **known: Any) -> Any:
     """Return a step's facts; what the model does not know of keeps its default, or is None."""
     named = {field.name: field for field in fields(kind)}
-    given = {name: value for name, value in known.items() if name in named}
-    needed = {name: None for name, field in named.items() if field.default is MISSING and name not in given}
-    return kind(**given, **needed)
+    needed = {name: None for name, field in named.items() if field.default is MISSING and name not in known}
+    return kind(**known, **needed)
 
 
 def verdict(world: World, step: Step) -> Any:
@@ -110,12 +112,12 @@ def _planned(
         Step.CLOSE: lambda: _facts(close.Facts, now=NOW, ends_at=past, closes_at=past, forced=False),
         Step.FREEZE: lambda: _facts(freeze.Facts, now=NOW, closes_at=past, forced=False),
         Step.SNAPSHOT: lambda: _facts(snapshot.Facts, name="cup s1", live_key="key", players=results, exists=key),
-        Step.RECONCILE: lambda: _facts(reconcile.Facts, snapshot=something if snap else None, own_ledger=True),
+        Step.RECONCILE: lambda: _facts(reconcile.Facts, snapshot=something if snap else None, ledger="own"),
         Step.SEAL: lambda: _facts(
             seal.Facts, snapshot=something if snap else None, verdict={}, committed=something if row else None
         ),
         Step.REWARD: lambda: _facts(
-            reward.Facts, name="cup s1", rewards="t", table=something, committed=something if grants else None
+            reward.Facts, name="cup s1", rewards="t", paying=something, committed=something if grants else None
         ),
         Step.DELIVER: lambda: _facts(deliver.Facts, grants=1),
         Step.CLEAN: lambda: _facts(
@@ -140,6 +142,8 @@ def check(before: World, after: World) -> None:
         raise BrokenPromiseError(f"I2: readers see parts of {after.parts} results under the seal {after.seal}")
     if after.loads > 1 or (after.grants is not None and after.row is not None and after.grants[1] != after.row[1]):
         raise BrokenPromiseError(f"I5: grants {after.grants}, loaded {after.loads} times, of the seal {after.row}")
+    if after.row is not None and after.corrected and after.row[1] != after.results:
+        raise BrokenPromiseError(f"I4: a seal of {after.row[1]} is committed, which a person had thrown away")
     if after.row is not None and (after.row[1] != after.results or after.state is State.OPEN):
         raise BrokenPromiseError(f"I2: a seal of {after.row[1]} results is committed, and {after.results} count")
     if sealed and not after.meddled and after.key is not None and after.key != after.results:
