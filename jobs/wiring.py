@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Outside:
     working: Working = field(default_factory=Working)
     replica: Redis | None = None  #: for what all players see alike, if there is one
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  #: where a board's own ledger has its URL
+    turn_ends: float = math.inf  #: by ``time.monotonic``: from then on a delivery leaves the rest to the next run
 
     @property
     def boards(self) -> Mapping[str, Board]:

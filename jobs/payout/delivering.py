@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -61,9 +62,10 @@ def deliver(
 ) -> Later | None:
     """Send what is due of a season's grants and corrections; return what is left for later, None if nothing is.
 
-    Waits up to ``patience`` for what is due soon. Before each batch it is asked whether the season is on hold or
-    everything paused, which leaves the rest for later. Raises LeaseLostError once ``lease`` is somebody else's,
-    ConfigError for a target that is not configured as it was planned. Whatever a target does is settled, not raised.
+    Waits up to ``patience`` for what is due soon, but goes no further than this run's turn. Before each batch it is
+    asked whether the season is on hold or everything paused, which leaves the rest for later. Raises LeaseLostError
+    once ``lease`` is somebody else's, ConfigError for a target that is not configured as it was planned. Whatever a
+    target does is settled, not raised.
     """
     if not _owes(outside, season):
         return None
@@ -104,6 +106,7 @@ class _Delivering:
         database, key = self.outside.database, self.season.key
         whole = sum(row["grants"] for row in outbox.counts(database, key))
         done = whole - outbox.waiting(database, key).grants
+        sent = False
         while True:
             asked = outbox.may_send(database, key, self.season.name, self.lease)
             self.progress(done, whole)
@@ -112,10 +115,12 @@ class _Delivering:
             if asked.stopped:
                 return self._left(None, asked.stopped)
             later = asked.until
-            if later is None:
+            # One batch goes in every turn, however late its beginning, so that a delivery always gets on.
+            if later is None and not (sent and self._turn_is_over()):
                 claimed = self._claim()
                 if claimed is not None:
                     done += self._send(claimed, asked.failures)
+                    sent = True
                     continue
                 waiting = outbox.waiting(database, key)
                 if not waiting.grants:
@@ -125,7 +130,7 @@ class _Delivering:
                 later = waiting.at
             later = later or asked.now
             rest = later - database.now()
-            if rest > patience:
+            if rest > patience or self._turn_is_over(rest):
                 what = "try" if asked.failures else "batch"
                 return self._left(later, f"{self.target.name}: the next {what} is due")
             self._sleep(rest)
@@ -136,6 +141,10 @@ class _Delivering:
 
     def _sleep(self, rest: timedelta) -> None:
         self.outside.working.stop.wait(max(rest.total_seconds(), 0.001))
+
+    def _turn_is_over(self, rest: timedelta = timedelta(0)) -> bool:
+        """Return whether it will be, after such a rest: others are waiting for the thread that delivers."""
+        return time.monotonic() + rest.total_seconds() >= self.outside.turn_ends
 
     def _claim(self) -> Claim | None:
         def size(tries: int) -> int:
@@ -171,7 +180,7 @@ class _Delivering:
             chance=random.random(),  # noqa: S311 - spreads waits
         )
         rest = rest_after(len(claimed.rows), delivery.per_second)
-        kept = rest if rest > SHORT_REST else None
+        kept = rest if rest > SHORT_REST or self._turn_is_over(rest) else None
         changed = outbox.settle(
             database,
             key,

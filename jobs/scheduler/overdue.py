@@ -20,10 +20,11 @@ def overdue(row: dict[str, Any], seen: Seen) -> timedelta:
     """Return how long the season's step has been due that waits for no person and is not being worked on; else none.
 
     A runner that works on it for too long is another matter: of that ``finale_lease_age_seconds`` tells. But a step
-    that has failed stays overdue while it is tried again: an alert would else begin anew with each try.
+    that has failed stays overdue while it is tried again: an alert would else begin anew with each try. A delivery that
+    gets on is worked on between its turns too.
     """
     timing = agenda.timing(row)
-    at, worked_on = timing.due_since, row["leased"] and not row["attempts"]
+    at, worked_on = timing.due_since, (row["leased"] or row["delivering"]) and not row["attempts"]
     if at is None or seen.paused or row["held_at"] is not None or worked_on or timing.by_hand:
         return timedelta(0)
     return max(timedelta(0), seen.now - at)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +27,8 @@ from leaderboard.season import Season
 from leaderboard.states import State, Step
 from ledger import pausing, seasons
 
+#: The part of an interval for which a board delivers: less than all of it, so that the next round finds it free again.
+TURN = 0.9
 #: Instead of a season or board: what is looked for among all that were cleaned.
 EVERYWHERE = "cleaned seasons"
 
@@ -95,7 +98,11 @@ def _pooled(pool: Pool, name: str, now: datetime, who: str, observer: Observer) 
 
 
 def tick_board(outside: Outside, name: str, now: datetime, who: str, observer: Observer) -> list[Ticked]:
-    """Do what is due on one board: what ``tick`` does, and the unit in which the scheduler does it."""
+    """Do what is due on one board: what ``tick`` does, and the unit in which the scheduler does it.
+
+    All deliveries of the board together have one turn; the next round goes on with what they leave.
+    """
+    outside = replace(outside, turn_ends=time.monotonic() + TURN * outside.runner.interval.total_seconds())
     found = [_ahead(outside, name, now, who)]
     try:
         known = seasons.unfinished(outside.database, name, outside.boards[name])

@@ -1,7 +1,8 @@
 """Deliver (I5): the grants reach the game, by the table ``finale.payable``, a webhook or a stream.
 
 Delivered means acknowledged, or given up as a dead letter, which a person is told of and does not block cleaning. What
-is due at a later time is waited for by later runs; what a hold or a pause stops, by a person.
+is due at a later time, or is more than one run may send, is left to later runs; what a hold or a pause stops, to a
+person.
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 select s.board, s.season, s.state, s.starts_at, s.ends_at, s.closes_at, s.keep_until, s.retry_at, s.attempts,
        s.held_at, s.backfill, s.adopted,
        l.acquired_at as leased_at, l.expires_at > clock_timestamp() as leased,
+       -- Between two turns of a delivery nobody has the lease; its target took what was sent last.
+       l.acquired_at > clock_timestamp() - interval '5 minutes' and exists (
+           select from finale.delivery d
+           where s.state = 'rewarded' and d.season_id = s.season_id and d.delivered_at is null and d.failures = 0
+       ) as delivering,
        (snapshot.result -> 'facts' ->> 'rows')::bigint as rows,
        (coalesce(reconcile.result, drift.result) ->> 'drift')::bigint as drift
 from finale.season s
