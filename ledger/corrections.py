@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from leaderboard.errors import ArchiveMismatchError
 from leaderboard.season import Season
-from ledger import counting, leases, match_rows, outbox
+from ledger import copying, counting, leases, match_rows, outbox
 from ledger.database import Database
 from ledger.leases import Lease
 from ledger.outbox import Planned
@@ -19,7 +18,6 @@ _COPY = (
     b"copy finale.correction_grants (season_id, correction, grant_id, corrects, player_id, rule, item, amount,"
     b" position, rank) from stdin (format binary)"
 )
-_TYPES = ("int4", "int4", "uuid", "uuid", "bytea", "text", "text", "int8", "int8", "int8")
 
 
 def load(
@@ -58,20 +56,11 @@ def _loaded(database: Database, key: int, number: int) -> tuple[int, dict[str, i
 
 def _copy(database: Database, key: int, number: int, batches: Iterable[pa.RecordBatch]) -> None:
     with database.cursor() as cursor, cursor.copy(_COPY) as copy:
-        copy.set_types(_TYPES)
+        copy.write(copying.HEADER)
         for batch in batches:
-            for row in batch.to_pylist():
-                player = row["player_id"]
-                copy.write_row(
-                    (
-                        key,
-                        number,
-                        uuid.UUID(row["grant_id"]),
-                        uuid.UUID(row["corrects"]),
-                        player.encode() if isinstance(player, str) else player,
-                        *(row[name] for name in ("rule", "item", "amount", "position", "rank")),
-                    )
-                )
+            for piece in copying.rows(batch, key, number):
+                copy.write(piece)
+        copy.write(copying.TRAILER)
 
 
 def unfinished(database: Database, board: str, *, held: bool = False) -> list[tuple[str, int]]:

@@ -38,6 +38,9 @@ group by id
 having sum(amount) <> 0
 order by position, rule, item, corrects
 """
+_ID = """
+digest[1:8] || '-' || digest[9:12] || '-' || digest[13:16] || '-' || digest[17:20] || '-' || digest[21:32] as grant_id
+"""
 
 
 def correction_schema(binary: bool) -> pa.Schema:
@@ -82,6 +85,7 @@ def difference(
     with (
         TemporaryDirectory(prefix="finale-correction-") as folder,  # not the working directory, which DuckDB would take
         duckdb.connect(config={**_SETTINGS, "memory_limit": _MEMORY, "temp_directory": folder}) as connection,
+        duckdb.connect(config={"threads": 1}) as hashing,
     ):
         for name, (schema, batches) in sources.items():
             plain = pa.schema([pa.field(one.name, one.type) for one in schema])
@@ -89,7 +93,7 @@ def difference(
         try:
             for batch in connection.sql(_DIFFERENCE).to_arrow_reader(_ROWS):
                 if batch.num_rows:
-                    yield _numbered(batch, number, binary)
+                    yield _numbered(batch, number, binary, hashing)
         except duckdb.Error as error:
             if failed:
                 raise failed[0] from None
@@ -109,9 +113,14 @@ def _plain(batches: Iterable[pa.RecordBatch], schema: Any, failed: list[BaseExce
         raise
 
 
-def _numbered(batch: pa.RecordBatch, number: int, binary: bool) -> pa.RecordBatch:
-    ids = pa.array([correction_id(one, number) for one in batch.column("corrects").to_pylist()], pa.string())
+def _numbered(batch: pa.RecordBatch, number: int, binary: bool, hashing: Any) -> pa.RecordBatch:
+    """Return the batch with ids, which are ``correction_id`` of each row, made without a Python object a row."""
     schema = correction_schema(binary)
+    message = f"unhex(replace(corrects, '-', '')) || unhex('{number.to_bytes(4, 'big').hex()}')"
+    digests = hashing.from_arrow(pa.table({"corrects": batch.column("corrects")})).project(
+        f"sha256({message}) as digest"
+    )
+    ids = digests.project(_ID).to_arrow_table()["grant_id"].combine_chunks()
     columns = [ids, *(batch.column(one.name).cast(one.type) for one in list(schema)[1:])]
     return pa.record_batch(columns, schema=schema)
 

@@ -68,8 +68,19 @@ def test_grants_and_corrections_together_are_what_is_right(
         for batch in found:
             assert batch.schema == correction_schema(False)
             assert 0 not in batch.column("amount").to_pylist()
+            ids = zip(batch.column("grant_id").to_pylist(), batch.column("corrects").to_pylist(), strict=True)
+            assert all(one == correction_id(corrects, number) for one, corrects in ids)
         before += found
         assert not corrected(granted, before, computed, number + 1)
+
+
+def test_ids_are_made_by_the_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Python object a row: a correction may have as many rows as there are grants."""
+    granted = {(f"p{at}", "gems"): at + 1 for at in range(300)}
+    expected = [correction_id(identity(key), 2**31) for key in granted]
+    monkeypatch.setattr(corrections, "correction_id", None)
+    found = corrected(granted, [], {}, 2**31)
+    assert sorted(one for batch in found for one in batch.column("grant_id").to_pylist()) == sorted(expected)
 
 
 def test_rows_name_what_they_correct() -> None:
