@@ -76,7 +76,7 @@ class Paging:
             fault = str(error)
         if fault:
             self._proof.forget_pending()
-            self._proof.exec()
+            self._proof.unchanged()
             raise DrainError(
                 f"{self._key} at Redis {self._proof.address}: "
                 f"the page at position {self._taken + 1:,} does not fit its request",

@@ -139,7 +139,7 @@ class Instant:
         try:
             return plan(self.rows, scores_at, counts, descending=descending, cuts=cuts, task_rows=TASK_ROWS)
         except CountsError as error:
-            self.prove()
+            self.prove(ProofConnection.unchanged)
             raise DrainError(
                 f"{', '.join(self.keys[:3])}…: the counts of ranges of scores do not fit together",
                 detail=str(error),

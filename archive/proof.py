@@ -228,8 +228,8 @@ class ProofConnection:
     def unchanged(self) -> None:
         """Prove that nothing watched has changed with a transaction of no commands, which a full server allows.
 
-        The proof is asked for before it and after it, on the one connection. Otherwise as ``exec`` without commands,
-        whose proof stands in the transaction itself. The WATCH ends with it.
+        For whoever only reads. The proof is asked for before it and after it, on the one connection. Otherwise as
+        ``exec`` without commands, whose proof stands in the transaction itself. The WATCH ends with it.
         """
         watched, proofs = self.watched, self._proofs()
         self._check(watched, proofs)

@@ -54,7 +54,7 @@ def likeness(
                 if archived is None:
                     return Likeness(rows, False, f"{sealed.key} has {rows:,} rows, sealed were {sealed.rows:,}")
                 return Likeness(rows, False, str(compare(live(), archived(), descending=descending)))
-            proof.exec()
+            proof.unchanged()
         except DisturbedError:
             return Likeness(rows, False, "it is being written to")
     return Likeness(rows, True, "")

@@ -17,6 +17,7 @@ from archive.proof import DisturbedError, ProofConnection
 from archive.refusals import CrowdedError
 from archive.removal import Departure, Expiry, Fence, KeyChangedError, LeavingError, Removal, leaving_name
 from archive.removal import remove as remove_at_once
+from archive.returned import Likeness, likeness
 from archive.seal import KeyFacts
 from archive.snapshot import SnapshotDisturbedError, Source, take
 from archive.store import open_store
@@ -276,6 +277,50 @@ def test_i8_a_lost_answer_is_an_outcome_unknown(
         sealed.remove(hooked)
     assert sealed.remove(connect).outcome in ("removed", "absent")
     assert not client.exists(KEY, LEAVING)
+
+
+def test_a_key_that_is_back_is_compared_without_memory(
+    client: redis.Redis, connect: Callable[..., ProofConnection], sealed: Sealed
+) -> None:
+    """Nobody who only reads needs a transaction of commands: an equal key is called that, one written to is not."""
+
+    def compared(connect: Callable[..., ProofConnection]) -> Likeness:
+        return likeness(connect, sealed.facts, descending=True, archived=sealed.rows.to_batches, page_rows=10)
+
+    assert compared(connect) == Likeness(50, True, "")
+    found = compared(Hooked(connect, "MULTI", lambda: client.zrem(KEY, "p007")))
+    assert (found.equal, found.told) == (False, "it is being written to")
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_i3_a_page_that_does_not_fit_starts_such_a_snapshot_over(
+    client: redis.Redis, connect: Callable[..., ProofConnection], store_url: str, shards: int
+) -> None:
+    """I3: a write between two pages, on a server that is full again after it, is told as a write."""
+    names = (KEY,) if shards == 1 else shard_keys(KEY, shards)
+    for number, name in enumerate(names):
+        client.zadd(name, {f"s{number}{at:03}": at for at in range(50)})
+    fill_up(client)
+    of = board(shards={"by": "player", "count": shards}) if shards > 1 else board()
+
+    def write() -> None:
+        client.config_set("maxmemory", "100mb")
+        client.zincrby(names[0], 99, "s0001")
+        fill_up(client)
+
+    written = Hooked(connect, "ZRANGE", write, nth=4)
+    made: list[str] = []
+
+    def connected(key: str) -> ProofConnection:
+        made.append(key)
+        return (written if len(made) > shards else connect)()  # the first reading ends in the refusal
+
+    source = Source(of, BOUNDS, KEY, names if shards > 1 else ())
+    pauses: list[float] = []
+    store = open_store(store_url, {})
+    taken = take(connected, source, store, attempt=attempt, page_rows=10, pause=pauses.append)
+    assert len(pauses) == 1
+    assert taken.facts.rows == sum(client.zcard(name) for name in names)
 
 
 def test_i9_a_fence_can_be_raised_without_memory(client: redis.Redis) -> None:
