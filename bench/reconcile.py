@@ -10,6 +10,7 @@ process's own, without the server's:
     floor     the bare totals query drained by COPY with psql, nothing decoded: what the server can send
     drained   the same in Python with psycopg, row by row
     finale    the parts read, verified and decoded, the totals as Arrow, one join, every difference
+    reported  the same, and the report of it: its hash, and every differing player in Parquet, without causes
     buckets   counts and checksums of buckets of players first, rows of those that differ
     pandas    both sides into data frames, merged
     reladiff  the totals against a table of the standings in the same PostgreSQL, by key ranges

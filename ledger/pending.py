@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from leaderboard.errors import LeaseLostError
@@ -184,13 +184,14 @@ def again(database: Database, key: int, buckets: Sequence[int]) -> None:
     database.rows("pending.again", {"key": key, "buckets": list(buckets)})
 
 
-def players(database: Database, lease: Lease, named: Sequence[bytes]) -> None:
+def players(database: Database, lease: Lease, named: Iterable[bytes]) -> None:
     """Make these players pending, so that Redis gets what the ledger has of each: a score, or none.
 
     Nothing happens of a sealed season, of an adopted key, or under a lease that is no longer the season's.
     """
-    for start in range(0, len(named), _MOST):
-        database.rows("pending.players", {**lease.params, "players": list(named[start : start + _MOST])})
+    rest = iter(named)
+    while some := list(islice(rest, _MOST)):
+        database.rows("pending.players", {**lease.params, "players": some})
 
 
 def lost(database: Database, leases: Sequence[BucketLease]) -> None:

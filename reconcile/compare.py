@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from leaderboard.errors import FinaleError, InputError, UnavailableError
 from leaderboard.sums import exact_sum
-from reconcile.drift import CLASSES, SCHEMA, Comparison, Difference, Drift, rows_of
+from reconcile.drift import CLASSES, SCHEMA, Comparison, Drift, Found
 from reconcile.failures import kept, raised
 
 SHOWN = 20  #: players named as examples; all are counted, and all stand in the report
@@ -70,36 +70,20 @@ class Rule:
 
 
 @dataclass
-class Compared:
+class Compared(Found):
     """What a comparison found; its drift can be read until the block that made it ends."""
 
     counts: Comparison
     _connection: duckdb.DuckDBPyConnection
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield every drifting player in the order of their ids, as batches of ``drift.SCHEMA``."""
         found: Any = self._connection.sql("select * from drift where class <> 'tolerated' order by player_id, class")
         for batch in found.to_arrow_reader(_ROWS):
-            yield batch.cast(SCHEMA)
-
-    def every(self) -> Iterable[Drift]:
-        """Yield every drifting player in the order of their ids."""
-        return rows_of(self.batches())
+            rows = pa.nulls(batch.num_rows, SCHEMA.field("redis_rows").type)
+            yield pa.RecordBatch.from_arrays([*batch.columns, rows], names=SCHEMA.names).cast(SCHEMA)
 
     def rows(self, limit: int) -> list[Drift]:
-        """Return up to ``limit`` drifting players, those with the most points first."""
         return _examples(self._connection, limit)
-
-    def players(self) -> list[bytes]:
-        """Return the ids of all drifting players."""
-        return [drift.player_id for drift in self.every() if drift.player_id is not None]
-
-    def difference(self, season: str) -> str:
-        """Return the hash of the whole difference, of the season called ``board/season``."""
-        found = Difference(season)
-        for batch in self.batches():
-            found.add(batch)
-        return found.hexdigest()
 
 
 @dataclass

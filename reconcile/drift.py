@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from heapq import nsmallest
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +26,8 @@ IN_WORDS = {
     "no_score": "with a score that is none of the board's",
     "several_shards": "in several shards",
 }
-#: A row a drifting player; null where the player is missing. Times in microseconds since 1970, UTC.
+#: A row a drifting player; null where the player is missing. Times in microseconds since 1970, UTC. ``redis_rows`` is
+#: null where points and time say all.
 SCHEMA = pa.schema(
     [
         ("player_id", pa.binary()),
@@ -32,8 +36,11 @@ SCHEMA = pa.schema(
         ("ledger_points", pa.int64()),
         ("redis_reached_at", pa.int64()),
         ("ledger_reached_at", pa.int64()),
+        ("redis_rows", pa.list_(pa.struct([("key", pa.string()), ("score", pa.string())]))),
     ]
 )
+_NUMBERS = SCHEMA.names[:-1]  #: the columns that the hash of a difference is made of
+_ROWS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +96,23 @@ class Drift:
         return f"{self.name}: Redis {here}, ledger {there}"
 
 
-def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterable[Drift]:
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Drift]:
     """Yield the rows of batches of ``SCHEMA`` one by one."""
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in SCHEMA.names]
-        for player_id, kind, *numbers in zip(*columns, strict=True):
-            yield Drift(kind, player_id, *numbers)
+        for player_id, kind, here, there, here_at, there_at, rows in zip(*columns, strict=True):
+            yield Drift(kind, player_id, here, there, here_at, there_at, tuple(Row(**row) for row in rows or ()))
+
+
+def batch_of(drift: Sequence[Drift]) -> pa.RecordBatch:
+    """Return drifting players as a batch of ``SCHEMA``, in their order."""
+    columns: list[list[Any]] = [
+        [getattr(one, field) for one in drift]
+        for field in ("player_id", "kind", "redis_points", "ledger_points", "redis_reached_at", "ledger_reached_at")
+    ]
+    columns.append([[asdict(row) for row in one.rows] or None for one in drift])
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, SCHEMA.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,47 +160,69 @@ class Comparison:
         return {**values, "drift": self.drift, "compared": "every player"}
 
 
-class Found(Protocol):
-    """Drift that was found, of every player or of those that were looked at."""
+class Found(ABC):
+    """Drift that was found, of every player or of those that were looked at; no player twice."""
 
-    def every(self) -> Iterable[Drift]: ...
-    def rows(self, limit: int) -> list[Drift]: ...
-    def difference(self, season: str) -> str: ...
+    @abstractmethod
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield every drifting player in the order of their ids, as batches of ``SCHEMA``, as often as asked."""
 
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Drifting players in memory, read as those of a whole comparison are; no player twice."""
-
-    drift: Sequence[Drift]
-
-    def every(self) -> list[Drift]:
-        """Return every drifting player in the order of their ids."""
-        return sorted(self.drift, key=lambda one: (one.player_id or b"", one.kind))
-
-    def _batch(self) -> pa.RecordBatch:
-        columns = [
-            [getattr(one, field) for one in self.every()]
-            for field in ("player_id", "kind", "redis_points", "ledger_points", "redis_reached_at", "ledger_reached_at")
-        ]
-        arrays = [pa.array(values, kind) for values, kind in zip(columns, SCHEMA.types, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-
+    @abstractmethod
     def rows(self, limit: int) -> list[Drift]:
         """Return up to ``limit`` drifting players, those with the most points first."""
-        return sorted(self.drift, key=_by_points)[:limit]
+
+    def every(self) -> Iterator[Drift]:
+        """Yield every drifting player in the order of their ids."""
+        return rows_of(self.batches())
+
+    def players(self) -> Iterator[bytes]:
+        """Yield the ids of all drifting players."""
+        for batch in self.batches():
+            yield from batch.column("player_id").drop_null().to_pylist()
+
+    def kinds(self) -> Counter[str]:
+        """Return how many players drift in each way."""
+        found = Counter[str]()
+        for batch in self.batches():
+            found.update(batch.column("class").to_pylist())
+        return found
 
     def difference(self, season: str) -> str:
-        """Return the hash of the difference, of the season called ``board/season``."""
-        found = Difference(season)
-        found.add(self._batch())
-        rows = [[[row.key, row.score] for row in one.rows] for one in self.every()]
-        if not any(rows):
-            return found.hexdigest()
-        return hashlib.sha256(f"{found.hexdigest()}\n{json.dumps(rows)}".encode()).hexdigest()
+        """Return the hash of the whole difference, of the season called ``board/season``."""
+        found, raw = Difference(season), False
+        for batch in self.batches():
+            found.add(batch)
+            raw = raw or batch.column("redis_rows").null_count < batch.num_rows
+        return _with_rows(found.hexdigest(), self.batches()) if raw else found.hexdigest()
 
 
-def _by_points(one: Drift) -> tuple[int, bytes]:
+def _with_rows(difference: str, batches: Iterable[pa.RecordBatch]) -> str:
+    """Return the hash with what Redis has of each player where points and time cannot say it, as one JSON list."""
+    found, between = hashlib.sha256(f"{difference}\n[".encode()), ""
+    for batch in batches:
+        for rows in batch.column("redis_rows").to_pylist():
+            found.update(f"{between}{json.dumps([[row['key'], row['score']] for row in rows or ()])}".encode())
+            between = ", "
+    found.update(b"]")
+    return found.hexdigest()
+
+
+class Listed(Found):
+    """Drifting players in memory, read as those of a whole comparison are."""
+
+    def __init__(self, drift: Iterable[Drift]) -> None:
+        self._drift = sorted(drift, key=lambda one: (one.player_id or b"", one.kind))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(self._drift), _ROWS):
+            yield batch_of(self._drift[start : start + _ROWS])
+
+    def rows(self, limit: int) -> list[Drift]:
+        return nsmallest(limit, self._drift, key=by_points)
+
+
+def by_points(one: Drift) -> tuple[int, bytes]:
+    """Return by what players are sorted: those with the most points first."""
     held = [points for points in (one.redis_points, one.ledger_points) if points is not None]
     return -max(held, default=0), one.player_id or b""
 
@@ -196,15 +236,13 @@ class Difference:
     def __init__(self, season: str) -> None:
         self._head = hashlib.sha256(f"finale drift 1\n{season}\n".encode())
         # One hash for each kind of bytes, so that it does not matter where batches end.
-        self._columns = {
-            (name, kind): hashlib.sha256() for name in SCHEMA.names for kind in ("there", "sizes", "bytes")
-        }
+        self._columns = {(name, kind): hashlib.sha256() for name in _NUMBERS for kind in ("there", "sizes", "bytes")}
         self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take the next rows, in the order of their ids."""
         self._rows += batch.num_rows
-        for name in SCHEMA.names:
+        for name in _NUMBERS:
             column = batch.column(name)
             there = column.is_valid().to_numpy(zero_copy_only=False)
             self._columns[name, "there"].update(there.astype(np.uint8).tobytes())

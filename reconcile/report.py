@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from reconcile.drift import IN_WORDS, Drift
-from reconcile.explain import Explained
+from reconcile.drift import SCHEMA as FOUND
+from reconcile.explain import Cause, Explained
 from reconcile.shared import Shared
 
 FORMAT = "1"
 _TIME = pa.timestamp("us", tz="UTC")
 _MATCH = pa.struct([("match_id", pa.string()), ("points", pa.int64()), ("played_at", _TIME), ("recorded_at", _TIME)])
+_TOLD = pa.schema([("cause", pa.string()), ("since", _TIME), ("last_matches", pa.list_(_MATCH))])
 #: The rows of the Parquet files: null where a player is missing, and in what was not looked up.
 SCHEMA = pa.schema(
     [
@@ -24,13 +27,11 @@ SCHEMA = pa.schema(
         ("class", pa.string()),
         ("redis_points", pa.int64()),
         ("ledger_points", pa.int64()),
-        ("redis_rows", pa.list_(pa.struct([("key", pa.string()), ("score", pa.string())]))),
+        FOUND.field("redis_rows"),
         ("difference", pa.int64()),
         ("redis_reached_at", _TIME),
         ("ledger_reached_at", _TIME),
-        ("cause", pa.string()),
-        ("since", _TIME),
-        ("last_matches", pa.list_(_MATCH)),
+        *_TOLD,
     ]
 )
 
@@ -105,45 +106,68 @@ def name(drift: Drift, binary: bool) -> str | None:
     return drift.player_id.hex() if binary else drift.name
 
 
-def table(found: Sequence[Explained | Drift]) -> pa.Table:
-    """Return drifting players as rows of ``SCHEMA``; those not looked up have no cause."""
-    rows = []
-    for one in found:
-        drift, told = (one.drift, one) if isinstance(one, Explained) else (one, None)
-        rows.append(
-            {
-                "player_id": drift.player_id,
-                "class": drift.kind,
-                "redis_points": drift.redis_points,
-                "ledger_points": drift.ledger_points,
-                "redis_rows": _rows(drift),
-                "difference": drift.difference,
-                "redis_reached_at": drift.redis_reached_at,
-                "ledger_reached_at": drift.ledger_reached_at,
-                "cause": None if told is None else str(told.cause),
-                "since": None if told is None else told.since,
-                "last_matches": None
-                if told is None
-                else [
-                    {
-                        "match_id": match.match_id,
-                        "points": match.points,
-                        "played_at": match.played_at,
-                        "recorded_at": match.recorded_at,
-                    }
-                    for match in told.matches
-                ],
-            }
-        )
-    return pa.Table.from_pylist(rows, SCHEMA)
+def told(found: Sequence[Explained | None]) -> pa.Table:
+    """Return what is known of players as rows of ``_TOLD``; of None nothing is."""
+    rows = [
+        {}
+        if one is None
+        else {
+            "cause": str(one.cause),
+            "since": one.since,
+            "last_matches": [
+                {
+                    "match_id": match.match_id,
+                    "points": match.points,
+                    "played_at": match.played_at,
+                    "recorded_at": match.recorded_at,
+                }
+                for match in one.matches
+            ],
+        }
+        for one in found
+    ]
+    return pa.Table.from_pylist(rows, _TOLD)
 
 
-def parquet(rows: pa.Table) -> bytes:
-    """Return the rows as one Parquet file in memory."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(rows.replace_schema_metadata({"finale.drift": FORMAT}), sink, compression="zstd")
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
+def rolled_back(told: pa.Table) -> pa.Table:
+    """Return the same where a failover is what players share who lack results since a time."""
+    behind = pc.and_(pc.equal(told["cause"], Cause.NEVER_APPLIED.value), pc.is_valid(told["since"]))
+    return told.set_column(0, "cause", pc.if_else(behind, Cause.ROLLED_BACK.value, told["cause"]))
+
+
+def files(batches: Iterable[pa.RecordBatch], told: pa.Table, rows: int) -> Iterator[bytes]:
+    """Yield Parquet files of up to ``rows`` drifting players each, column by column; ``told`` is of the first ones."""
+    sink, writer, room, at = pa.BufferOutputStream(), None, rows, 0
+    for batch in batches:
+        start = 0
+        while start < batch.num_rows:
+            if writer is None:
+                sink, room = pa.BufferOutputStream(), rows
+                writer = pq.ParquetWriter(sink, SCHEMA.with_metadata({"finale.drift": FORMAT}), compression="zstd")
+            part = batch.slice(start, room)
+            writer.write_table(_table(part, told.slice(at, part.num_rows)))
+            start, at, room = start + part.num_rows, at + part.num_rows, room - part.num_rows
+            if not room:
+                writer.close()
+                yield sink.getvalue().to_pybytes()
+                writer = None
+    if writer is not None:
+        writer.close()
+        yield sink.getvalue().to_pybytes()
+
+
+def _table(batch: pa.RecordBatch, told: pa.Table) -> pa.Table:
+    """Return drifting players as rows of ``SCHEMA``; those of whom nothing is told have no cause."""
+    redis, ledger = batch.column("redis_points"), batch.column("ledger_points")
+    difference = pc.subtract_checked(pc.fill_null(redis, 0), pc.fill_null(ledger, 0))
+    said: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
+    said["difference"] = pc.if_else(pc.equal(batch.column("class"), "no_score"), None, difference)
+    for name in ("redis_reached_at", "ledger_reached_at"):
+        said[name] = said[name].cast(_TIME)
+    for name, kind in zip(_TOLD.names, _TOLD.types, strict=True):
+        untold = pa.nulls(batch.num_rows - told.num_rows, kind)
+        said[name] = pa.chunked_array([*told[name].chunks, untold], kind)
+    return pa.table([said[name] for name in SCHEMA.names], schema=SCHEMA)
 
 
 def lines(report: dict[str, Any], limit: int) -> list[tuple[Any, ...]]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from archive.fetch import load_seal, read_parts_checked
 from archive.seal import StandingFacts
 from jobs.checks import live_check, reconciling, repairing, reporting
+from jobs.checks.workspace import workspace
 from jobs.seasons import runner
 from jobs.wiring import Outside
 from leaderboard.errors import UnknownNameError, WrongStateError
@@ -20,8 +23,11 @@ from ledger import journal, leases, pending, seals, seasons, why
 from ledger.leases import Lease
 from ledger.recount import Recount, mend, recount
 from live.board import LiveBoard
-from reconcile.drift import CLASSES, Drift
+from reconcile.drift import CLASSES
+from reconcile.gathered import Gathered, gathering
 from reconcile.report import lines
+
+_TOLD = 20  #: players whom the journal names
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +142,32 @@ def _compared(outside: Outside, season: Season, of: str, rows: Any, recounted: R
     )
 
 
+@contextmanager
+def _gathered(outside: Outside, season: Season) -> Iterator[tuple[Gathered, dict[str, int]]]:
+    """Compare the live board with Finale's ledger, and yield who drifts, and how many players there were."""
+    counts = {"players_compared": 0, "lagging": 0, "tolerated": 0}
+    with (
+        workspace(outside.settings.home, f"{season.name}/live") as folder,
+        gathering(reconciling.rule_of(season, folder)) as found,
+    ):
+        for one in live_check.whole(outside, season):
+            found.add(one.drift)
+            for name, number in zip(counts, (one.players, one.lagging, one.tolerated), strict=True):
+                counts[name] += number
+        yield found, counts
+
+
 def _live(outside: Outside, season: Season, recounted: Recount | None) -> Asked:
-    found = live_check.whole(outside, season)
-    counts = {"players_compared": found.players, "lagging": found.lagging, "tolerated": found.tolerated}
-    counts |= reporting.by_class(found.drift)
-    if not found.drift:
-        return Asked("live", counts, 0, _remedy(outside, season, recounted), recounted=recounted)
-    report = reporting.write_live_report(outside, season, found.drift, counts)
+    with _gathered(outside, season) as (found, looked_at):
+        classes = reporting.by_class(found)
+        counts = {**looked_at, **classes}
+        if not any(classes.values()):
+            return Asked("live", counts, 0, _remedy(outside, season, recounted), recounted=recounted)
+        report = reporting.write_live_report(outside, season, found, counts)
     return Asked(
         "live",
         counts,
-        len(found.drift),
+        sum(classes.values()),
         _remedy(outside, season, recounted),
         f"{outside.store.url}/{report.path}",
         report.shared,
@@ -208,18 +229,34 @@ def repair(
         mended = mend(outside.database, lease, season, who=who, because=because).broken if deep else 0
         if mended:
             repairing.repair(outside, season, lease)
-        drift: Sequence[Drift] = ()
-        players = list(named)
-        if not players:
-            drift = live_check.whole(outside, season).drift
-            players = [one.player_id for one in drift if one.player_id is not None]
-        if players:
-            with outside.database.transaction():
-                leases.check(outside.database, lease)
-                pending.players(outside.database, lease, players)
-                _note(outside, season, lease, players, drift, because, who)
-        repairing.repair(outside, season, lease, players)
-    return Repaired(season, len(players), mended, again)
+        if named:
+            _write(outside, season, lease, lambda: iter(named), {"players": len(named), "because": because}, who)
+            return Repaired(season, len(named), mended, again)
+        with _gathered(outside, season) as (found, _):
+            players = sum(found.kinds().values())
+            told = {"players": players, "because": because}
+            if players:
+                told["drift"] = [str(one) for one in islice(found.every(), _TOLD)]
+            _write(outside, season, lease, found.players, told, who)
+    return Repaired(season, players, mended, again)
+
+
+def _write(
+    outside: Outside,
+    season: Season,
+    lease: Lease,
+    players: Callable[[], Iterator[bytes]],
+    told: dict[str, Any],
+    who: str,
+) -> None:
+    """Note the players, whom ``players`` gives as often as asked, as to be written, and write them."""
+    if told["players"]:
+        told["named"] = [one.decode(errors="backslashreplace") for one in islice(players(), _TOLD)]
+        with outside.database.transaction():
+            leases.check(outside.database, lease)
+            pending.players(outside.database, lease, players())
+            journal.write(outside.database, season.key, "repaired by hand", who=who, fence=lease.fence, detail=told)
+    repairing.repair(outside, season, lease, players())
 
 
 def _give_up_snapshot(outside: Outside, season: Season, lease: Lease, *, who: str, because: str) -> Season:
@@ -253,22 +290,3 @@ def _check_known(outside: Outside, season: Season, named: Sequence[bytes]) -> No
             f"neither Redis nor the ledger of {season.name} has {told}",
             hint="ids are compared byte for byte; those of binary boards are written in hexadecimal",
         )
-
-
-def _note(
-    outside: Outside,
-    season: Season,
-    lease: Lease,
-    players: Sequence[bytes],
-    drift: Sequence[Drift],
-    because: str,
-    who: str,
-) -> None:
-    detail: dict[str, Any] = {
-        "because": because,
-        "players": len(players),
-        "named": [one.decode(errors="backslashreplace") for one in players[:20]],
-    }
-    if drift:
-        detail["drift"] = [str(one) for one in drift[:20]]
-    journal.write(outside.database, season.key, "repaired by hand", who=who, fence=lease.fence, detail=detail)

@@ -26,7 +26,7 @@ from leaderboard.wording import listed
 from ledger import journal, live_checks, totals
 from ledger.live_checks import Held, Progress
 from live import scores
-from reconcile.drift import Drift, Row
+from reconcile.drift import Drift, Listed, Row
 
 BATCH = 5_000
 ACTIVE = 100_000  #: players active since the watermark that one check looks at; the next one goes on
@@ -45,14 +45,6 @@ class Checked:
     tolerated: int = 0  #: players whose points differ by no more than the board's tolerance, which is no drift
     repaired: bool = False
     report: str = ""  #: where every drifting player stands; nothing where the store did not take it
-
-    def __add__(self, other: Checked) -> Checked:
-        return Checked(
-            self.players + other.players,
-            self.lagging + other.lagging,
-            (*self.drift, *other.drift),
-            self.tolerated + other.tolerated,
-        )
 
     @property
     def words(self) -> str:
@@ -76,6 +68,16 @@ class Checked:
         }
 
 
+def _summed(found: Iterable[Checked]) -> Checked:
+    """Return all in one; who was met by several of them drifts once, as seen last."""
+    players = lagging = tolerated = 0
+    drift: dict[bytes | None, Drift] = {}
+    for one in found:
+        players, lagging, tolerated = players + one.players, lagging + one.lagging, tolerated + one.tolerated
+        drift |= {each.player_id: each for each in one.drift}
+    return Checked(players, lagging, tuple(drift.values()), tolerated)
+
+
 def is_due(season: Season, checked_at: datetime | None, now: datetime) -> bool:
     """Return whether the season is being played on Finale's ledger and its last check was long enough ago."""
     played = season.state in (State.OPEN, State.CLOSING) and season.frozen_at is None and not season.adopted
@@ -96,7 +98,7 @@ def check_due(outside: Outside, season: Season, now: datetime, *, who: str) -> C
     at, horizon = live_checks.clock(outside.database)
     following, found = _active_round(outside, season, progress, horizon)
     following, slow = _slow_round(outside, season, following)
-    found = _reported(outside, season, _once(found + slow))
+    found = _reported(outside, season, _summed([found, slow]))
     found = _acted(outside, season, found, who)
     told = found.to_json()
     recorded = live_checks.record(outside.database, season, progress, replace(following, checked_at=at, found=told))
@@ -117,7 +119,7 @@ def _reported(outside: Outside, season: Season, found: Checked) -> Checked:
         return found
     counts = {"players_compared": found.players, "lagging": found.lagging, "tolerated": found.tolerated}
     with suppress(UnavailableError):
-        report = reporting.write_live_report(outside, season, found.drift, counts)
+        report = reporting.write_live_report(outside, season, Listed(found.drift), counts)
         return replace(found, report=f"{outside.store.url}/{report.path}")
     return found
 
@@ -128,7 +130,12 @@ def compare(outside: Outside, season: Season, players: Iterable[bytes]) -> Check
     Redis is read after the ledger. Who then differs is looked at again: a total that is still to be written, or has
     changed meanwhile, lags; the rest drifts.
     """
-    found, rest = Checked(0, 0), iter(players)
+    return _summed(_compared(outside, season, players))
+
+
+def _compared(outside: Outside, season: Season, players: Iterable[bytes]) -> Iterator[Checked]:
+    """Yield the same, ``BATCH`` players at a time."""
+    rest = iter(players)
     while chunk := list(islice(rest, BATCH)):
         before = live_checks.held(outside.database, season, chunk)
         differing = [held for held in before if not held.pending]
@@ -138,12 +145,14 @@ def compare(outside: Outside, season: Season, players: Iterable[bytes]) -> Check
         differ = [_drift(season, held, there) for held, there in _differing(outside, season, still)]
         drift = tuple(one for one in differ if not _tolerated(season, one))
         lagging = sum(held.pending for held in before) + len(differing) - len(still)
-        found += Checked(len(chunk), lagging, drift, len(differ) - len(drift))
-    return found
+        yield Checked(len(chunk), lagging, drift, len(differ) - len(drift))
 
 
-def whole(outside: Outside, season: Season) -> Checked:
-    """Compare every player of the ledger, and every member in Redis."""
+def whole(outside: Outside, season: Season) -> Iterator[Checked]:
+    """Compare every player of the ledger, and every member in Redis; yield what was found, ``BATCH`` players at a time.
+
+    A member that only Redis has may be met again.
+    """
 
     def everyone() -> Iterator[bytes]:
         cursor: bytes | None = None
@@ -157,7 +166,7 @@ def whole(outside: Outside, season: Season) -> Checked:
                 begun = True
                 yield from _strangers(outside, season, members)
 
-    return _once(compare(outside, season, everyone()))
+    return _compared(outside, season, everyone())
 
 
 def _strangers(outside: Outside, season: Season, members: Sequence[bytes]) -> list[bytes]:
@@ -171,16 +180,16 @@ def _active_round(outside: Outside, season: Season, progress: Progress, horizon:
 
     After an import these are everybody: no tick may be held up by that, nor take it all into memory.
     """
-    found, left, cursor = Checked(0, 0), ACTIVE, progress.active_cursor
+    found, left, cursor = list[Checked](), ACTIVE, progress.active_cursor
     begun = progress.active_horizon or horizon
     while left:
         wanted = min(left, PAGE)
         players = live_checks.active(outside.database, season, progress.watermark, cursor, wanted)
-        found += compare(outside, season, players)
+        found.append(compare(outside, season, players))
         if len(players) < wanted:
-            return replace(progress, watermark=begun, active_cursor=None, active_horizon=None), found
+            return replace(progress, watermark=begun, active_cursor=None, active_horizon=None), _summed(found)
         cursor, left = players[-1], left - wanted
-    return replace(progress, active_cursor=cursor, active_horizon=begun), found
+    return replace(progress, active_cursor=cursor, active_horizon=begun), _summed(found)
 
 
 def _slow_round(outside: Outside, season: Season, progress: Progress) -> tuple[Progress, Checked]:
@@ -208,11 +217,6 @@ def _slow_round(outside: Outside, season: Season, progress: Progress) -> tuple[P
         ),
         found,
     )
-
-
-def _once(found: Checked) -> Checked:
-    """Return the same with each drifting player once, though several slices may have met it."""
-    return replace(found, drift=tuple({one.player_id: one for one in found.drift}.values()))
 
 
 def _acted(outside: Outside, season: Season, found: Checked, who: str) -> Checked:

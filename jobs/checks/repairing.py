@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from jobs.boards.projection import Applied, apply_pending, check_own_key
 from jobs.wiring import Outside
@@ -28,7 +28,7 @@ def check_repairable(season: Season) -> None:
         )
 
 
-def repair(outside: Outside, season: Season, lease: Lease, players: Sequence[bytes] = ()) -> Applied:
+def repair(outside: Outside, season: Season, lease: Lease, players: Iterable[bytes] = ()) -> Applied:
     """Let Redis have what the ledger has of each of ``players``: the score, or no row for who has none.
 
     Whoever was pending already is written too: of a frozen season these are what a repair that was killed left behind.

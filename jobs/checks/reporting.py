@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice
 from typing import Any
+
+import pyarrow as pa
 
 from archive.layout import report_path
 from archive.objects import ObjectExistsError, ObjectMissingError
@@ -23,7 +24,7 @@ from ledger import evidence
 from ledger.pending import BUCKETS
 from reconcile import report as form
 from reconcile.compare import Compared
-from reconcile.drift import LIVE_CLASSES, Drift, Found, Listed
+from reconcile.drift import LIVE_CLASSES, Drift, Found, rows_of
 from reconcile.explain import Cause, Counting, Explained, Match, explain
 from reconcile.shared import Shared, shared_place, shared_time
 
@@ -53,18 +54,18 @@ def write_report(outside: Outside, season: Season, found: Compared) -> Report:
     return _write(outside, season, "drift", found, found.counts.to_json())
 
 
-def write_live_report(outside: Outside, season: Season, drift: Sequence[Drift], counts: Mapping[str, int]) -> Report:
+def write_live_report(outside: Outside, season: Season, found: Found, counts: Mapping[str, int]) -> Report:
     """Do the same for drift of a season that is played, with ``counts`` of the players that were looked at.
 
     Its name is another: no season is held for it, and nobody can accept it.
     """
-    told = {**counts, **by_class(drift), "drift": len(drift), "compared": "live"}
-    return _write(outside, season, "live", Listed(drift), told)
+    told = by_class(found)
+    return _write(outside, season, "live", found, {**counts, **told, "drift": sum(told.values()), "compared": "live"})
 
 
-def by_class(drift: Iterable[Drift]) -> dict[str, int]:
+def by_class(found: Found) -> dict[str, int]:
     """Return how many players of a season that is played drift in each way."""
-    kinds = Counter(one.kind for one in drift)
+    kinds = found.kinds()
     return {kind: kinds[kind] for kind in LIVE_CLASSES}
 
 
@@ -76,7 +77,7 @@ def _write(outside: Outside, season: Season, kind: str, found: Found, counts: Ma
         return Report(path, difference, json.loads(outside.store.get(path)))
     explaining = _Explaining(outside, season)
     files = []
-    for number, data in enumerate(_files(explaining, found)):
+    for number, data in enumerate(form.files(found.batches(), explaining.look_up(found), _FILE_ROWS)):
         files.append(f"{name}-{number:04d}.parquet")
         _put(outside, report_path(board, season.id, files[-1]), data)
     head = form.Head(board, season.id, difference, counts, explaining.shared(), tuple(files), explaining.looked_up)
@@ -91,14 +92,6 @@ def _put(outside: Outside, path: str, data: bytes) -> None:
         outside.store.put_new(path, data)
 
 
-def _files(explaining: _Explaining, found: Found) -> Iterator[bytes]:
-    """Yield the Parquet files, every drifting player in the order of the ids."""
-    rows = iter(found.every())
-    explaining.look_up(found.every())
-    while chunk := list(islice(rows, _FILE_ROWS)):
-        yield form.parquet(form.table([explaining.known(drift) for drift in chunk]))
-
-
 class _Explaining:
     """Looks up the last results of drifting players, set-wise, and what many of them share."""
 
@@ -108,29 +101,35 @@ class _Explaining:
         self._counting = Counting(
             season.board.aggregate, season.board.descending, None if unit is None else (unit.epoch, unit.size)
         )
-        self._known: dict[bytes, Explained] = {}
         self._places: Counter[str] = Counter()
         self._time: Shared | None = None
         self._rollback: Shared | None = None
         self.looked_up = 0
 
-    def look_up(self, drift: Iterable[Drift]) -> None:
-        """Explain the first ``LOOKED_UP`` players, count the places of all, and find out what they share."""
-        rows = iter(drift)
-        while chunk := list(islice(rows, _CHUNK)):
-            self._places.update(self._place(one) for one in chunk if one.player_id is not None)
-            if self._season.board.ledger == "own" and self.looked_up < LOOKED_UP:
-                for one in self.explained(chunk):
-                    if one.drift.player_id is not None:
-                        self._known[one.drift.player_id] = one
-                self.looked_up += len(chunk)
-        since = [one.since for one in self._known.values() if one.cause is Cause.NEVER_APPLIED and one.since]
+    def look_up(self, found: Found) -> pa.Table:
+        """Explain the first ``LOOKED_UP`` players, count the places of all, and find out what they share.
+
+        Returns what is told of the first ones, in the order of the batches.
+        """
+        told, since = [form.told([])], list[datetime]()
+        for batch in found.batches():
+            self._places.update(self._places_of(batch))
+            start = 0
+            while self._own and start < batch.num_rows and self.looked_up < LOOKED_UP:
+                some = batch.slice(start, min(_CHUNK, LOOKED_UP - self.looked_up))
+                explained = self.explained(list(rows_of([some])))
+                known = [one if one.drift.player_id is not None else None for one in explained]
+                told.append(form.told(known))
+                since += [one.since for one in known if one and one.since and one.cause is Cause.NEVER_APPLIED]
+                self.looked_up, start = self.looked_up + some.num_rows, start + some.num_rows
         self._time = shared_time(since, self._active_since, lost_buckets=self._buckets_behind() if since else 0)
         self._rollback = self._time if self._time is not None and self._time.kind == "rollback" else None
+        whole = pa.concat_tables(told)
+        return whole if self._rollback is None else form.rolled_back(whole)
 
     def explained(self, chunk: Sequence[Drift]) -> list[Explained]:
         """Return the players with their causes, looked up in one statement."""
-        if self._season.board.ledger != "own":
+        if not self._own:
             return [Explained(one, Cause.UNTOLD, None, "the ledger's results are not Finale's", ()) for one in chunk]
         ids = [one.player_id for one in chunk if one.player_id is not None]
         found = evidence.matches(self._outside.database, self._season, ids)
@@ -139,11 +138,6 @@ class _Explaining:
             matches = [Match(**row) for row in found.get(one.player_id or b"", [])]
             told.append(explain(one, matches, self._counting, whole=len(matches) < evidence.MATCHES))
         return told
-
-    def known(self, drift: Drift) -> Explained | Drift:
-        """Return the player as explained, as far as it was looked up."""
-        one = self._known.get(drift.player_id or b"")
-        return drift if one is None else self.finished(one)
 
     def finished(self, one: Explained) -> Explained:
         """Return the player, a failover named where it is what many share."""
@@ -157,20 +151,28 @@ class _Explaining:
         what, everywhere = ("shards", self._season.board.shards.number) if sharded else ("buckets of players", BUCKETS)
         return tuple(one for one in (self._time, shared_place(self._places, everywhere, what)) if one is not None)
 
+    @property
+    def _own(self) -> bool:
+        return self._season.board.ledger == "own"
+
     def _buckets_behind(self) -> int:
         """Return in how many buckets of players the server has forgotten batches that it had confirmed."""
-        if self._season.board.ledger != "own":
-            return 0
         return len(buckets_behind(self._outside, self._season))
 
     def _active_since(self, since: datetime) -> int:
         return evidence.active_since(self._outside.database, self._season, since)
 
-    def _place(self, drift: Drift) -> str:
-        """Return the shard in which the player is or should be; without shards the bucket of players."""
-        assert drift.player_id is not None
+    def _places_of(self, batch: pa.RecordBatch) -> Iterator[str]:
+        """Yield the shard in which each player is or should be; without shards the bucket of players."""
         if not self._season.sharded:
-            return str(sha256(drift.player_id).digest()[0] % BUCKETS)
+            for player in batch.column("player_id").drop_null().to_pylist():
+                yield str(sha256(player).digest()[0] % BUCKETS)
+            return
+        for one in rows_of([batch]):
+            if one.player_id is not None:
+                yield self._shard(one, one.player_id)
+
+    def _shard(self, drift: Drift, player: bytes) -> str:
         if drift.ledger_points is None and drift.rows:
             return drift.rows[0].key
         points = drift.redis_points if drift.ledger_points is None else drift.ledger_points
@@ -178,4 +180,4 @@ class _Explaining:
         codec = codec_for(self._season.board, self._season.bounds)
         # A score that somebody else wrote may say points that the codec reads and does not write.
         score = codec.encode(min(max(points or 0, codec.minimum), codec.maximum), reached_at or 0)
-        return self._season.live_keys[self._season.board.layout.shard(drift.player_id, score)]
+        return self._season.live_keys[self._season.board.layout.shard(player, score)]

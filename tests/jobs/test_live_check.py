@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from jobs.checks import live_check
@@ -36,6 +37,31 @@ def check(world: World) -> str:
 def progress(world: World) -> live_checks.Progress:
     with world.outside() as wired:
         return live_checks.find(wired.database, seasons.find(wired.database, "cup", "one"))
+
+
+def test_the_whole_board_is_compared_a_part_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With everybody drifting, no part has more than its own; the report and the repair have them all."""
+    play(world)
+    finale("tick").ok()
+    right = world.redis.zrange(KEY, 0, -1, withscores=True)
+    monkeypatch.setattr(live_check, "BATCH", 50)
+    world.redis.delete(KEY)
+    world.redis.zadd(KEY, {"intruder": 3})
+    with world.outside() as wired:
+        parts = list(live_check.whole(wired, seasons.find(wired.database, "cup", "one")))
+    assert [len(part.drift) for part in parts] == [50, 50, 21]
+    asked = finale("reconcile", "cup", "one", "--json").refused(18, "differ in 121 players").json
+    assert (asked["only_ledger"], asked["only_redis"], asked["players_compared"]) == (PLAYERS, 1, PLAYERS + 1)
+    (path,) = (world.store / "reports/cup/one").glob("live-*.parquet")
+    rows = pq.read_table(path).to_pylist()
+    assert [row["player_id"] for row in rows] == [b"intruder", *(b"p%03d" % number for number in range(PLAYERS))]
+    assert rows[0]["cause"] == "written by someone else" and rows[7]["last_matches"][0]["points"] == 6
+    assert finale("reconcile", "cup", "one", "--repair", "--as", "ana", "--json").ok().json["repaired"] == PLAYERS + 1
+    assert world.redis.zrange(KEY, 0, -1, withscores=True) == right
+    (event,) = [detail for event, _, detail in world.journal("cup", "one") if event == "repaired by hand"]
+    assert event["players"] == PLAYERS + 1 and len(event["named"]) == len(event["drift"]) == 20
+    assert event["named"][0] == "intruder"
+    assert not list((world.folder / "home" / "work").iterdir()), "what it spilled is gone"
 
 
 def test_one_check_looks_at_a_part_of_who_was_active_and_the_next_goes_on(

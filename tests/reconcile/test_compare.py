@@ -197,7 +197,7 @@ def test_a_join_larger_than_its_memory_spills_and_finds_the_same(tmp_path: Path)
     rule = Rule(TIMED.unit, folder=tmp_path, memory="40MB")
     with compared(batches(redis, 10_000), batches(ledger, 10_000), rule) as result:
         assert result.counts.points_differ == 200
-        assert len(result.players()) == 200
+        assert len(list(result.players())) == 200
     assert list(tmp_path.rglob("*")) == []
     with pytest.raises(UnavailableError, match="not enough room"):
         compare(batches(redis, 10_000), batches(ledger, 10_000), Rule(TIMED.unit, memory="40MB"))
