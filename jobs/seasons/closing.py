@@ -94,15 +94,18 @@ def close(
     """Take a season that has ended through every step that is due, and return what was done.
 
     ``early`` ends it now, without a grace, or the grace that runs; the journal keeps ``because``. Raises NotDueError
-    for one that has not ended or whose grace runs, and what ``runner.run`` raises. Closing a closed season again does
-    nothing.
+    for one that has not ended or whose grace runs, and what ``runner.run`` raises: it has not been ended early then.
+    Closing a closed season again does nothing.
     """
     from jobs.seasons import runner
 
-    if early and season.hold is None and _may_be_cut_short(season, now := outside.database.now()):
-        levers.cut_short(outside.database, season, now, who=who, because=because)
-        season = find(outside, season.board.name, season.id)
-    run = runner.run(outside, season, who=who, observer=observer, until=until, forced=early)
+    def cut_short(fresh: Season) -> None:
+        if _may_be_cut_short(fresh, now := outside.database.now()):
+            levers.cut_short(outside.database, fresh, now, who=who, because=because)
+
+    cuts = early and season.hold is None and _may_be_cut_short(season, outside.database.now())
+    first = cut_short if cuts else None
+    run = runner.run(outside, season, who=who, observer=observer, until=until, forced=early, first=first)
     if run.waits is not None and run.waits[0] is not Step.CLEAN:
         step, wait = run.waits
         if wait.until is None:
@@ -154,10 +157,12 @@ def clean(
     from jobs.seasons import runner
 
     _check_delivered(season)
-    if early and season.hold is None and season.state is State.DELIVERED:
-        levers.forget_retention(outside.database, season, who=who, because=because)
-        season = find(outside, season.board.name, season.id)
-    run = runner.run(outside, season, who=who, observer=observer, until=Step.CLEAN)
+
+    def forget_retention(fresh: Season) -> None:
+        levers.forget_retention(outside.database, fresh, who=who, because=because)
+
+    first = forget_retention if early and season.hold is None and season.state is State.DELIVERED else None
+    run = runner.run(outside, season, who=who, observer=observer, until=Step.CLEAN, first=first)
     if run.waits is not None:
         _, wait = run.waits
         raise NotDueError(

@@ -88,9 +88,11 @@ def run(
     observer: Observer,
     until: Step = Step.CLEAN,
     forced: bool = False,
+    first: Callable[[Season], None] | None = None,
 ) -> Run:
     """Take the season's steps, up to and with ``until``, as far as they are due; where none is, nothing is touched.
 
+    ``first`` is what a person has decided, which makes one due: done under the lease, so never where this is refused.
     Once this process is to stop, or everything is paused, no further step begins. Raises PausedError if it is paused
     from the beginning, LeaseHeldError if somebody else works on the season, SeasonHeldError if it stops for a person,
     and whatever a step fails with; the season then stands where it stood and the next run goes on there.
@@ -99,13 +101,18 @@ def run(
     if step is None:
         return Run(season, (), None)
     pausing.check(outside.database)
-    if step in MAY_WAIT:
+    if step in MAY_WAIT and first is None:
         planned = look_and_plan(outside, season, who=who, forced=forced)
         if planned is not None and isinstance(planned[1], Wait):
             observer.waiting(season, step, planned[1])
             return Run(season, (), (step, planned[1]))
     with leased(outside, season, who) as (lease, heartbeat):
-        return _Running(outside, lease, heartbeat, who, observer, forced).through(season, until)
+        running = _Running(outside, lease, heartbeat, who, observer, forced)
+        if first is not None:
+            season = running.again(season)
+            _step_up_to(season, until)
+            first(season)
+        return running.through(season, until)
 
 
 def _step_up_to(season: Season, until: Step) -> Step | None:
@@ -172,7 +179,7 @@ class _Running:
     def through(self, season: Season, until: Step) -> Run:
         taken: list[StepRun] = []
         while True:
-            season = self._again(season)
+            season = self.again(season)
             step = _step_up_to(season, until)
             if step is None or self.outside.working.stop.is_set() or pausing.find(self.outside.database):
                 return Run(season, tuple(taken), None)
@@ -181,7 +188,8 @@ class _Running:
                 return Run(season, tuple(taken), (step, outcome))
             taken.append(outcome)
 
-    def _again(self, season: Season) -> Season:
+    def again(self, season: Season) -> Season:
+        """Return the season as it is now. Raises LeaseLostError."""
         if self.heartbeat.lost.is_set():
             raise leases.lost(self.lease)
         return seasons.find(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from jobs.seasons import runner
 from tests.support.cli import World, differing, finale
 
 HOUR = timedelta(hours=1)
@@ -264,6 +266,41 @@ def test_pause_stops_every_runner_and_resume_lets_it_catch_up(ended: World) -> N
     assert finale("tick", "--json").ok().json[-1]["steps"][-1] == "clean"
     told = finale("journal", "--json").ok().json
     assert [(one["event"], one["who"]) for one in told] == [("paused", "ana"), ("resumed", "ben")]
+
+
+REFUSALS = [(24, "pause"), (20, "another runner"), (22, "hold")]
+
+
+@pytest.mark.parametrize(("code", "why"), REFUSALS, ids=[why for _, why in REFUSALS])
+@pytest.mark.parametrize("lever", ["close", "clean"])
+def test_what_is_refused_has_not_ended_anything_early(
+    running: World, monkeypatch: pytest.MonkeyPatch, lever: str, code: int, why: str
+) -> None:
+    """``--now`` while all is paused, or the season is worked on or just held: neither bounds nor keep_live move."""
+    if lever == "clean":
+        finale("close", "cup", "one", "--now", "--until", "deliver", "--as", "ana").ok()
+        running.sql("update finale.season set keep_until = keep_until + interval '1d' where season = 'one'")
+    begun = runner.leased
+
+    def held_meanwhile(*given: Any) -> Any:
+        finale("season", "hold", "cup", "one", *WHO).ok()
+        return begun(*given)
+
+    if why == "pause":
+        finale("pause", *WHO).ok()
+    elif why == "another runner":
+        running.sql(
+            "insert into finale.lease"
+            " select season_id, 'ben@host:1', 99, now(), now() + interval '1h' from finale.season"
+            " on conflict (season_id) do update set holder = excluded.holder, expires_at = excluded.expires_at"
+        )
+    else:
+        monkeypatch.setattr(runner, "leased", held_meanwhile)
+    told = "select starts_at, ends_at, closes_at, keep_until, state from finale.season order by 1"
+    before = running.sql(told)
+    finale(lever, "cup", "one", "--now", "--as", "ana").refused(code)
+    assert running.sql(told) == before
+    assert last_entry(running, "one")[0] not in ("closed early", "retention cut short")
 
 
 def test_closing_early_says_where_results_until_the_old_end_go(running: World) -> None:
