@@ -35,10 +35,9 @@ def likeness(
 ) -> Likeness:
     """Compare the live key with what was ``sealed`` of it, at one instant.
 
-    ``archived`` gives the sealed rows in board order; it is asked only to name the players that differ, which without
-    it are not named. A key that is
-    being written to is not equal. Raises what the proof connection raises, WrongTypeError for one that is no sorted
-    set.
+    ``archived`` gives the sealed rows in board order; it is asked only to name the players that differ, who without it
+    are not named. A key that is being written to is not equal. Raises what the proof connection raises, WrongTypeError
+    for one that is no sorted set.
     """
     with connect() as proof:
         rows = proof.watch(sealed.key).rows.get(sealed.key, 0)
@@ -52,9 +51,15 @@ def likeness(
                 digest.update(page.members, page.scores)
             if (digest.rows, digest.hexdigest()) != (sealed.rows, sealed.digest):
                 if archived is None:
-                    return Likeness(rows, False, f"{sealed.key} has {rows:,} rows, sealed were {sealed.rows:,}")
+                    return Likeness(rows, False, _told(rows, sealed))
                 return Likeness(rows, False, str(compare(live(), archived(), descending=descending)))
             proof.unchanged()
         except DisturbedError:
             return Likeness(rows, False, "it is being written to")
     return Likeness(rows, True, "")
+
+
+def _told(rows: int, sealed: KeyFacts) -> str:
+    if rows != sealed.rows:
+        return f"{sealed.key} has {rows:,} rows, sealed were {sealed.rows:,}"
+    return f"{sealed.key} has other players or scores than were sealed"

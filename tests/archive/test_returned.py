@@ -51,6 +51,18 @@ def test_other_rows_are_named(sealed: Sealed, client: redis.Redis) -> None:
     assert all(f"'{name}'" in found.told for name in ("new", "p000", "p001"))
 
 
+def test_of_a_shard_as_many_other_rows_are_not_told_as_equal_numbers(sealed: Sealed, client: redis.Redis) -> None:
+    """Of a shard no players are named, since its sealed rows stand among those of all: numbers, or that rows differ."""
+
+    def shard() -> Likeness:
+        return likeness(connector(client), sealed.facts, descending=sealed.descending, archived=None, page_rows=10)
+
+    client.zincrby(KEY, 1, "p003")
+    assert shard() == Likeness(50, False, f"{KEY} has other players or scores than were sealed")
+    client.zrem(KEY, "p003")
+    assert shard() == Likeness(49, False, f"{KEY} has 49 rows, sealed were 50")
+
+
 def test_a_missing_key_has_no_rows_and_is_not_equal(sealed: Sealed, client: redis.Redis) -> None:
     client.delete(KEY)
     found = compared(sealed, client)
