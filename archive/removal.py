@@ -54,7 +54,8 @@ class Expiry:
 class Removal:
     """What was done with the live key, and how many of the replicas that follow the server have confirmed it.
 
-    ``absent``: it was gone already. ``acknowledged`` is None where the server did not say.
+    ``absent``: it was gone already. ``acknowledged`` is None where the server did not say; :func:`behind` tells what
+    that and a smaller number mean.
     """
 
     outcome: Literal["removed", "expiring", "absent"]
@@ -219,8 +220,22 @@ def naming(error: KeyChangedError, told: Callable[[], str]) -> KeyChangedError:
 
 def wait_for_replicas(proof: ProofConnection) -> tuple[int, int | None]:
     """Return how many replicas follow the server and how many have confirmed; it is done either way, so never raise."""
+    replicas = 0
     try:
-        replicas = len(proof.command("ROLE")[2])
+        role = proof.command("ROLE")
+        replicas = len(role[2]) if role[0] == b"master" else 0
         return replicas, int(proof.command("WAIT", replicas, _WAIT_MILLISECONDS)) if replicas else 0
     except FinaleError:
-        return 0, None
+        return replicas, None
+
+
+def behind(replicas: int, acknowledged: int | None) -> str:
+    """Return what a person is told where not all ``replicas`` are known to have confirmed; nothing if they have."""
+    if not replicas or acknowledged == replicas:
+        return ""
+    confirmed = "nobody said how many" if acknowledged is None else f"{acknowledged} of them"
+    followed = "1 replica follows" if replicas == 1 else f"{replicas} replicas follow"
+    return (
+        f"{followed} this Redis, {confirmed} confirmed what was done within a second; until they have it, a failover "
+        "would undo it"
+    )

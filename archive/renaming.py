@@ -37,11 +37,14 @@ class Renaming:
     """What was done. ``done``: it had the private name already; ``missing``: there was no key under either name.
 
     ``later``: rows that are under the old name beside the private one; they came after the rename and were left alone.
+    ``replicas`` follow the server, and ``acknowledged`` of them, if it said, have confirmed a rename.
     """
 
     outcome: Literal["renamed", "done", "missing"]
     rows: int
     later: int
+    replicas: int = 0
+    acknowledged: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,9 @@ def rename_all(connect: Callable[[], ProofConnection], moves: Sequence[Move]) ->
 
 
 def _renamed(proof: ProofConnection, moves: Sequence[Move]) -> Renaming:
-    wait_for_replicas(proof)
+    replicas, acknowledged = wait_for_replicas(proof)
     kept, later = (sum(_rows(proof, name) for name in names) for names in _names(moves))
-    return Renaming("renamed", kept, later)
+    return Renaming("renamed", kept, later, replicas, acknowledged)
 
 
 def _rename_crowded(connect: Callable[[], ProofConnection], moves: Sequence[Move]) -> Renaming:

@@ -32,7 +32,8 @@ class Renamed:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
-        return {"outcome": self.done.outcome, "rows": self.done.rows, "later": self.done.later}
+        told = {"outcome": self.done.outcome, "rows": self.done.rows, "later": self.done.later}
+        return {**told, "replicas": self.done.replicas, "acknowledged": self.done.acknowledged}
 
 
 def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at: datetime) -> Renamed:
@@ -54,6 +55,8 @@ def give_private_name(outside: Outside, season: Season, lease: Lease, frozen_at:
         )
     if done.later and (not season.board.shares_key or _between(outside, season)):
         warnings.append(_told(season, season.live_key, done.later))
+    if told := removal.behind(done.replicas, done.acknowledged):
+        warnings.append(told)
     return Renamed(done, f"{done.rows:,} rows now under {_own_name(season)}", tuple(warnings))
 
 

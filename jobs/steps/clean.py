@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -126,22 +126,31 @@ class Forgotten:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know of shards that nobody removed, and that were gone all the same."""
+        """What a person should know of shards that went without being removed, and of replicas that are behind."""
+        told = (removal.behind(done.replicas, done.acknowledged) for done in self.removals)
+        return (*self._gone(), *dict.fromkeys(filter(None, told)))
+
+    def _gone(self) -> Iterator[str]:
         if len(self.keys) == 1:
-            return ()
-        return tuple(
-            f"the live key {key.key}, sealed with {key.rows:,} rows, was gone before anything was removed: deleted, "
-            "evicted, or lost in a failover"
-            for key, removal in zip(self.keys, self.removals, strict=True)
-            if removal.outcome == "absent" and key.rows and key.key not in self.before
-        )
+            return
+        for key, done in zip(self.keys, self.removals, strict=True):
+            if done.outcome == "absent" and key.rows and key.key not in self.before:
+                yield (
+                    f"the live key {key.key}, sealed with {key.rows:,} rows, was gone before anything was removed: "
+                    "deleted, evicted, or lost in a failover"
+                )
 
     def to_json(self) -> dict[str, object]:
-        """Return it as plain JSON values; ``replicas`` is the least number that follow any of the servers."""
+        """Return it as plain JSON values; ``replicas`` is the least number that follow any of the servers.
+
+        So is ``acknowledged`` of those that confirmed, null if a server did not say.
+        """
+        confirmed = [removal.acknowledged for removal in self.removals if removal.acknowledged is not None]
         told: dict[str, object] = {
             "outcome": self.outcome,
             "rows": self.rows,
             "replicas": min(removal.replicas for removal in self.removals),
+            "acknowledged": min(confirmed) if len(confirmed) == len(self.removals) else None,
             "parts": self.parts,
         }
         if len(self.keys) > 1:

@@ -16,7 +16,7 @@ from archive.changes import NAMED, compare
 from archive.drain import pages
 from archive.once import proof_factory
 from archive.proof import DisturbedError, ProofConnection
-from archive.removal import Expiry, Fence, KeyChangedError, Removal, remove
+from archive.removal import Expiry, Fence, KeyChangedError, Removal, behind, remove
 from archive.seal import KeyFacts
 from archive.snapshot import Source, take
 from archive.store import open_store
@@ -298,6 +298,34 @@ def test_c19_replicas_that_follow_confirm_the_removal(
         assert wait_until(lambda: str(primary.info("replication")).count("online") == following, 20)
         done = Sealed(primary, store_url).remove(primary)
     assert (done.outcome, done.replicas, done.acknowledged) == ("removed", following, following)
+
+
+@pytest.mark.parametrize("confirmed", [0, 1, 2, None])
+def test_c19_replicas_that_do_not_confirm_are_told(client: redis.Redis, sealed: Sealed, confirmed: int | None) -> None:
+    """C19: how many follow is known from ROLE also where WAIT fails, which is no reason to say that there are none."""
+
+    class Followed(ProofConnection):
+        def command(self, *args: Any) -> Any:
+            if args[0] == "ROLE":
+                return [b"master", 0, [[b"replica", b"6379", b"0"]] * 2]
+            if args[0] == "WAIT" and confirmed is None:
+                self.close()
+                raise UnavailableError("Redis did not answer")
+            return confirmed if args[0] == "WAIT" else super().command(*args)
+
+    done = sealed.remove(client, lambda: Followed(proof_factory(client)))
+    assert done == Removal("removed", 50, 2, confirmed)
+    told = behind(done.replicas, done.acknowledged)
+    if confirmed == 2:
+        assert told == ""
+    else:
+        assert "2 replicas follow this Redis" in told
+        assert ("nobody said how many" if confirmed is None else f"{confirmed} of them confirmed") in told
+
+
+def test_c19_a_server_without_replicas_has_none_behind() -> None:
+    assert behind(0, 0) == behind(0, None) == ""
+    assert "1 replica follows" in behind(1, 0)
 
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")

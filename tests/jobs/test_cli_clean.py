@@ -261,6 +261,22 @@ def test_i9_a_runner_that_was_taken_over_does_not_clean_again(cleaned: World, mo
     assert cleaned.redis.get(fence) == b"10000"
 
 
+@pytest.mark.parametrize(
+    ("replicas", "confirmed", "told"), [(0, 0, False), (2, 2, False), (2, 1, True), (2, None, True)]
+)
+def test_c19_the_step_tells_of_replicas_that_are_behind(
+    played: World, monkeypatch: pytest.MonkeyPatch, replicas: int, confirmed: int | None, told: bool
+) -> None:
+    """C19: how many replicas confirmed stands in the step's result; fewer than follow are a warning in the journal."""
+    monkeypatch.setattr(removal, "wait_for_replicas", lambda _: (replicas, confirmed))
+    finale("close", "cup", "one").ok()
+    finale("clean", "cup", "one", "--now", "--as", "ana").ok()
+    result = played.sql("select result from finale.step_result where step = 'clean'")[0][0]
+    assert (result["replicas"], result["acknowledged"]) == (replicas, confirmed)
+    warned = [entry for entry in finale("journal", "cup", "one", "--json").ok().json if "warnings" in str(entry)]
+    assert ("2 replicas follow this Redis" in str(warned)) is told
+
+
 def test_again_is_for_cleaned_seasons_and_removes_what_is_left_beside_a_key_that_is_gone(cleaned: World) -> None:
     finale("clean", "cup", "two", "--again", "--as", "bob").refused(23, "is open")
     cleaned.redis.hset("{leaderboard:cup:one}:finale:applied", "n0", 1)

@@ -12,7 +12,7 @@ from archive.removal import Departing
 from archive.seal import Seal, StandingFacts
 from leaderboard.errors import UnavailableError
 from leaderboard.shards import Layout
-from tests.jobs.test_season_rename import YEAR
+from tests.jobs.test_season_rename import ALONE, YEAR
 from tests.jobs.test_season_rename import configure as configure_rename
 from tests.support.cli import World, finale
 
@@ -246,7 +246,7 @@ def test_i3_all_shards_are_frozen_by_renaming_in_one_transaction(world: World) -
     world.redis.zadd("lb:{cup}:1", {"dan": 1})
     world.redis.zadd("lb:{cup}:2", {"bob": 2})
     run = finale("close", "cup", "one", "--until", "freeze", "--json").ok().json
-    assert run["steps"][-1]["result"]["rename"] == {"outcome": "renamed", "rows": 3, "later": 0}
+    assert run["steps"][-1]["result"]["rename"] == {"outcome": "renamed", "rows": 3, "later": 0, **ALONE}
     assert sorted(world.redis.keys("*:frozen:one")) == [b"lb:{cup}:%d:finale:frozen:one" % shard for shard in range(3)]
     world.redis.zadd("lb:{cup}:1", {"cyd": 9})
     finale("close", "cup", "one").ok()
