@@ -30,7 +30,7 @@ from reconcile.shared import Shared, shared_place, shared_time
 
 SHOWN = 200  #: players in the JSON report, those with the most points; all are in the Parquet files
 LOOKED_UP = 100_000  #: drifting players whose results are looked up
-_CHUNK = 5_000
+_CHUNK = 1_000  #: of these, how many at once: up to fifty results each become objects
 _FILE_ROWS = 500_000
 _NAMED = 16  #: hexadecimal digits of the hash in a report's name
 

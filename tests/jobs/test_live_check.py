@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.checks import live_check
-from ledger import live_checks, seasons
+from jobs.checks import live_check, reporting
+from leaderboard.season import Season
+from ledger import evidence, live_checks, seasons
 from ledger.database import Database
 from tests.support.cli import World, finale
 
@@ -50,11 +52,23 @@ def test_the_whole_board_is_compared_a_part_at_a_time(world: World, monkeypatch:
     with world.outside() as wired:
         parts = list(live_check.whole(wired, seasons.find(wired.database, "cup", "one")))
     assert [len(part.drift) for part in parts] == [50, 50, 21]
+    looked_up: list[int] = []
+    matches = evidence.matches
+
+    def counted(database: Database, season: Season, players: Sequence[bytes]) -> Any:
+        looked_up.append(len(players))
+        return matches(database, season, players)
+
+    monkeypatch.setattr(evidence, "matches", counted)
+    monkeypatch.setattr(reporting, "_CHUNK", 50)
+    monkeypatch.setattr(reporting, "LOOKED_UP", 110)
     asked = finale("reconcile", "cup", "one", "--json").refused(18, "differ in 121 players").json
+    assert looked_up[:3] == [50, 50, 10] and asked["players_compared"] == 121
     assert (asked["only_ledger"], asked["only_redis"], asked["players_compared"]) == (PLAYERS, 1, PLAYERS + 1)
     (path,) = (world.store / "reports/cup/one").glob("live-*.parquet")
     rows = pq.read_table(path).to_pylist()
     assert [row["player_id"] for row in rows] == [b"intruder", *(b"p%03d" % number for number in range(PLAYERS))]
+    assert [row["cause"] is None for row in rows] == [False] * 110 + [True] * 11
     assert rows[0]["cause"] == "written by someone else" and rows[7]["last_matches"][0]["points"] == 6
     assert finale("reconcile", "cup", "one", "--repair", "--as", "ana", "--json").ok().json["repaired"] == PLAYERS + 1
     assert world.redis.zrange(KEY, 0, -1, withscores=True) == right
