@@ -1,4 +1,4 @@
-"""Facts about players: from Finale's own ledger, or from the user's SQL, which can only read."""
+"""Facts about players from the user's tables and SQL, which can only read."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ Rows = Generator[list[tuple[Any, ...]], None, None]  #: some thousand at a time;
 _AT_ONCE = 20_000
 _LONGEST = 600.0  #: seconds that a statement may take, and each portion of its rows
 _FOR_NOW = ("08", "40", "53", "57")  # classes of SQLSTATE that say nothing of the statement
-_MATCHES = "select player_id, matches from finale.player_total where season_id = %(key)s"
-
-
-def matches(url: str, key: int) -> Rows:
-    """Yield ``player_id`` and how many results counted, for every player of a season, some thousand rows at a time."""
-    return _rows(url, _MATCHES.encode(), {"key": key}, ("player_id", "matches"), ())
 
 
 def listed(url: str, table: str, columns: Sequence[str], optional: Sequence[str] = ()) -> Rows:

@@ -49,6 +49,17 @@ def reader(url: str, key: int, silent_for: float | None = None) -> Iterator[pa.R
 
 
 @contextmanager
+def matches(url: str, key: int) -> Iterator[pa.RecordBatchReader]:
+    """Yield how many results of each player counted: ``player_id`` binary, in byte order, and ``matches`` int64.
+
+    Otherwise as ``reader``.
+    """
+    query = f"select player_id, matches::int8 as matches from finale.player_total where season_id = {key:d}"  # noqa: S608 - a number of ours
+    with stream.opened(url) as opened, opened.rows(f"{query} order by player_id", {}) as batches:
+        yield batches
+
+
+@contextmanager
 def in_buckets(url: str, key: int, unit: tuple[int, int] | None, silent_for: float | None = None) -> Iterator[Bucketed]:
     """Yield the season's totals to be asked for by buckets of players; otherwise as ``reader``."""
     with stream.opened(url, silent_for=silent_for) as opened:

@@ -62,6 +62,15 @@ def column(kind: str, name: str, values: Sequence[Any], *, binary: bool, told: s
         ) from error
 
 
+def cast(kind: str, batch: pa.RecordBatch, *, binary: bool) -> pa.RecordBatch:
+    """Return rows whose ids are bytes in the columns of a kind of fact; raise InputError as ``column`` does."""
+    try:
+        return batch.cast(schema(kind, binary=binary))
+    except pa.ArrowInvalid:
+        column(kind, "player_id", batch.column("player_id").to_pylist(), binary=binary)
+        raise
+
+
 def needed(table: RewardTable) -> tuple[str, ...]:
     """Return the names of the facts without which ``table`` cannot be applied, sorted."""
     wanted = {

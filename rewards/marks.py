@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from leaderboard.errors import FinaleError, InputError
@@ -166,8 +165,6 @@ class _Joined:
         self._previous = np.zeros(0, np.uint8)
         self._counted = 0
         for name, known in facts.tables.items():
-            if name == "matches" and table.eligible is not None and table.eligible.min_matches is not None:
-                known = known.filter(pc.greater_equal(known["matches"], table.eligible.min_matches))  # noqa: PLW2901 - the same table, narrowed
             self._connection.register(name, known.set_column(0, "player_id", known["player_id"].cast(pa.binary())))
         if leagues:
             numbers = pa.array(range(1, len(leagues) + 1), pa.uint16())
@@ -209,7 +206,8 @@ class _Joined:
         if "eligible" in known and table.eligible is not None and table.eligible.given:
             gone.append("s.player_id not in (select player_id from eligible)")
         if "matches" in known and table.eligible is not None and table.eligible.min_matches is not None:
-            gone.append("s.player_id not in (select player_id from matches)")
+            enough = f"select player_id from matches where matches >= {table.eligible.min_matches:d}"  # noqa: S608 - a number
+            gone.append(f"s.player_id not in ({enough})")
         joins = ""
         if self._leagues:
             joins += " left join leagues l on l.player_id = s.player_id left join numbers n on n.league = l.league"

@@ -21,9 +21,9 @@ from leaderboard.errors import ConfigError, InputError
 from leaderboard.season import Season
 from leaderboard.states import State, reached
 from ledger import facts as ledger_facts
-from ledger import seals, seasons
+from ledger import seals, seasons, totals
 from ledger.facts import Rows
-from rewards.facts import Facts, column, needed, schema
+from rewards.facts import Facts, cast, column, needed, schema
 from rewards.rule import span
 from rewards.sources import Exclusion, Source
 from rewards.table import RewardTable
@@ -86,8 +86,9 @@ class _Collecting:
                 detail="matches are counted in Finale's own ledger, and the board has another",
                 hint="list who is eligible with [eligible] sql, or take min_matches out",
             )
-        rows = ledger_facts.matches(self.outside.database.url, self.season.key)
-        return self._table("matches", rows), "the ledger"
+        with totals.matches(self.outside.database.url, self.season.key) as batches:
+            found = [cast("matches", batch, binary=self._binary) for batch in batches]
+        return pa.Table.from_batches(found, schema("matches", binary=self._binary)), "the ledger"
 
     def leagues(self, table: RewardTable) -> tuple[pa.Table, str]:
         assert table.leagues is not None

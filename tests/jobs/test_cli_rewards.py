@@ -237,6 +237,14 @@ def test_exclusions_from_a_table_and_minimum_matches_and_points(game: World) -> 
     assert [(file["kind"], file["rows"], file["told"]) for file in facts] == [("matches", 6, "the ledger")]
 
 
+def test_a_player_of_the_ledger_whom_the_board_cannot_name_holds(world: World) -> None:
+    """Matches of a player whose id is no text: told by its bytes, and nobody is paid."""
+    played(world, "eligible = { min_matches = 2 }")
+    finale("close", "cup", "s1", "--until", "seal").ok()
+    world.sql("update finale.player_total set player_id = '\\xff' where player_id = 'f'")
+    finale("close", "cup", "s1").refused(22, "so nobody is paid", "the fact matches", "b'\\xff'")
+
+
 def test_leagues_have_places_of_their_own(game: World) -> None:
     """Whoever is first of a league is first there, wherever on the board; players of none have the board's rules."""
     rules = (

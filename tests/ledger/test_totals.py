@@ -53,6 +53,19 @@ def test_c68_c72_totals_are_exact(database: Database, ledger_url: str) -> None:
     assert totals.summed(database, season.key) == Sum(4, top - 1)
 
 
+def test_matches_come_in_the_order_of_their_players(database: Database, ledger_url: str) -> None:
+    """Ids to the byte and in byte order, as facts are sealed; one who has none, and a season without anyone."""
+    take(database, *(result(f"m{at}", who, at) for at, who in enumerate(["b", "a", b"\xff", "b", "é", "ab"])))
+    with totals.matches(ledger_url, season_of(database).key) as reader:
+        found = reader.read_all()
+    assert found.schema == pa.schema([("player_id", pa.binary()), ("matches", pa.int64())])
+    assert [tuple(row.values()) for row in found.to_pylist()] == [
+        (b"a", 1), (b"ab", 1), (b"b", 2), ("é".encode(), 1), (b"\xff", 1)
+    ]  # fmt: skip  # in their order
+    with totals.matches(ledger_url, 7) as reader:
+        assert reader.read_all().num_rows == 0
+
+
 def test_c72_an_empty_season_has_the_same_columns_and_the_sum_nought(database: Database, ledger_url: str) -> None:
     """C72: the sum of nothing is 0 and not null."""
     found = _all(ledger_url, 7)
