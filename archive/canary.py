@@ -1,12 +1,19 @@
-"""Proof that a store refuses to put an object where one is: what the commit point of every seal rests on."""
+"""Canaries, which tell of a store and of a Redis whether what a seal relies on is so there, and leave nothing.
+
+That a store refuses to put an object where one is, on which the commit point of every seal rests, and shows at once
+what was put; that a Redis notices a write to a watched key.
+"""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from archive.layout import part_name, staging_dir
 from archive.objects import ObjectExistsError, ObjectMissingError, Store, settle
+from archive.proof import DisturbedError, ProofConnection
 from leaderboard.errors import AccessError, FinaleError, OutcomeUnknownError
 
 PREFIX = "canary-"  #: how the attempts are named that were none
@@ -23,7 +30,7 @@ def check_conditional_put(store: Store, board: str) -> None:
     Raises AccessError if the second put was not refused or has changed anything, and what the store raises, such as
     OutcomeUnknownError where answers stay lost.
     """
-    path = f"{staging_dir(board, _SEASON, PREFIX + secrets.token_hex(8))}/{part_name(0)}"
+    path = _path(board)
     try:
         settle(store, path, _FIRST)
         refused = _is_refused(store, path)
@@ -57,3 +64,65 @@ def _is_refused(store: Store, path: str) -> bool:
         else:
             return False
     raise AssertionError("the last try returns or raises")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a store did after a put: read, list and delete, each seen at once or not."""
+
+    read: bool
+    listed: bool
+    deleted: bool
+
+
+def shown(store: Store, board: str) -> Shown:
+    """Put an object in the private part of ``store``, read, list and remove it; leaves nothing.
+
+    What a killed check leaves is swept by age, as a dead attempt. Raises what the store raises.
+    """
+    path = _path(board)
+    place = path.rpartition("/")[0]
+    try:
+        store.put_new(path, _FIRST)
+        read = _get(store, path) == _FIRST and store.get_range(path, 1, 4) == _FIRST[1:5]
+        listed = [(found.path, found.size) for found in store.list(place)] == [(path, len(_FIRST))]
+        store.delete(path)
+        return Shown(read, listed, _get(store, path) is None and not list(store.list(place)))
+    finally:
+        with suppress(FinaleError):
+            store.delete(path)
+
+
+def check_watch(connect: Callable[[], ProofConnection], key: str, touch: Callable[[], None]) -> None:
+    """Require that a transaction is refused after ``touch`` wrote to the watched canary ``key``, and only then.
+
+    Raises AccessError otherwise: a proxy may spread WATCH and EXEC over several connections.
+    """
+    touch()
+    with connect() as proof:
+        proof.watch(key)
+        proof.exec()
+    with connect() as proof:
+        proof.watch(key)
+        touch()
+        try:
+            proof.exec()
+        except DisturbedError:
+            return
+    raise AccessError(
+        "a transaction was executed although its watched key had been written to",
+        detail=f"WATCH {key}, a write from another connection, EXEC",
+        hint="name the server itself in [servers] redis, not a proxy: no standing would be proved there",
+    )
+
+
+def _path(board: str) -> str:
+    """Return a new path in the private part of a store."""
+    return f"{staging_dir(board, _SEASON, PREFIX + secrets.token_hex(8))}/{part_name(0)}"
+
+
+def _get(store: Store, path: str) -> bytes | None:
+    try:
+        return store.get(path)
+    except ObjectMissingError:
+        return None

@@ -39,7 +39,8 @@ def remove_all(
     ``proved`` is called with the keys that are there, between the last proof and the first removal, to note that those
     of them that are gone afterwards were removed.
     ``archived`` gives the sealed rows of all keys. Safe to repeat: keys that are gone are ``absent``, those left are
-    proved anew. A key that a server without memory left under its private name is taken up again last of all.
+    proved anew. A key that a server without memory left under its private name was proved by an earlier call; it is
+    taken up again in its turn, after the proof of the others.
 
     Raises what ``archive.crowded.remove`` raises; before ``proved`` was called every key is untouched.
     """

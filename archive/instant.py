@@ -40,7 +40,6 @@ class Instant:
         self._ahead: Ahead | None = None
         self._prints: Prints | None = None
         self.keys = tuple(keys)
-        self.existed = False  #: whether any of the sorted sets exists
         self.rows: list[int] = []  #: of each sorted set, 0 for one that does not exist
 
     def __enter__(self) -> Instant:
@@ -48,7 +47,6 @@ class Instant:
             for key in self.keys:
                 self._proofs.append(stack.enter_context(self._connect(key)))
             found = [proof.watch(key).rows for key, proof in zip(self.keys, self._proofs, strict=True)]
-            self.existed = any(found)
             self.rows = [rows.get(key, 0) for key, rows in zip(self.keys, found, strict=True)]
             self._stack = stack.pop_all()
         return self

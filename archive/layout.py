@@ -101,16 +101,6 @@ def published_dir(board: str, season: str, kind: Kind) -> str:
     return f"{kind}/board={check_name(board, 'board')}/season={check_name(season, 'season')}"
 
 
-def standings_dir(board: str, season: str) -> str:
-    """Return the folder that readers glob for a season's standings."""
-    return published_dir(board, season, "standings")
-
-
-def grants_dir(board: str, season: str) -> str:
-    """Return the folder that readers glob for a season's grants."""
-    return published_dir(board, season, "grants")
-
-
 def facts_dir(board: str, season: str) -> str:
     """Return the folder of the outside facts that a season's grants were computed with."""
     return f"facts/board={check_name(board, 'board')}/season={check_name(season, 'season')}"

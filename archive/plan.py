@@ -1,7 +1,7 @@
 """The plan by which one standing is read from several sorted sets: the score space cut into tasks, from counts alone.
 
 Every task has a range of scores of its own, so equal scores are never in two tasks. How many rows each sorted set has
-in it is counted beforehand, so a task's first position, and where it begins in each sorted set, are known before a row
+in it is counted beforehand, so a task's first position, one more than the rows of those before, is known before a row
 is read. Nothing is sorted, and what is held in memory is a few numbers a task.
 """
 
@@ -49,26 +49,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A part of the standing that can be made by itself.
-
-    Its rows are at the positions from ``first`` on. In the sorted set ``n`` they are the ``rows[n]`` that follow the
-    ``starts[n]`` first ones, in board order.
-    """
+    """A part of the standing that can be made by itself: the next ``rows[n]`` rows of each sorted set ``n``."""
 
     span: Span
-    first: int
-    starts: tuple[int, ...]
     rows: tuple[int, ...]
-
-    @property
-    def total(self) -> int:
-        """Its rows in all sorted sets together."""
-        return sum(self.rows)
-
-    @property
-    def sources(self) -> tuple[int, ...]:
-        """The sorted sets that have any."""
-        return tuple(number for number, rows in enumerate(self.rows) if rows)
 
 
 #: Given sorted sets with a place in board order (0 the first), returns the score of each.
@@ -104,7 +88,7 @@ def plan(
         raise CountsError(f"the sorted sets have {tuple(totals)} rows, their ranges {counted}")
     while any(piece.too_large(task_rows) for piece in pieces):
         pieces = _parted(pieces, scores_at, counts, descending, task_rows)
-    return _tasks(_joined(pieces, task_rows, descending), len(totals))
+    return [Task(piece.span, piece.rows) for piece in _joined(pieces, task_rows, descending)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +169,3 @@ def _joined(pieces: Iterable[_Piece], task_rows: int, descending: bool) -> list[
         else:
             result.append(piece)
     return result
-
-
-def _tasks(pieces: Sequence[_Piece], number: int) -> list[Task]:
-    starts = accumulate((piece.rows for piece in pieces), _added, initial=(0,) * number)
-    return [Task(piece.span, sum(start) + 1, start, piece.rows) for piece, start in zip(pieces, starts, strict=False)]

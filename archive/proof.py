@@ -102,8 +102,8 @@ class ProofConnection:
     def watch(self, *keys: str, beside: Sequence[str] = ()) -> Watched:
         """WATCH the live ``keys``, which must be sorted sets or missing, and keys of any type ``beside`` them.
 
-        Everything is answered when this returns. Raises AccessError where the server is not a primary: a replica can
-        miss a change that a full resynchronisation brings (final standings are read from the primary).
+        Everything is answered when this returns. Raises UnavailableError where the server is not a primary: a replica
+        can miss a change that a full resynchronisation brings (final standings are read from the primary).
         """
         for key in (*keys, *beside):
             self.send("WATCH", key)

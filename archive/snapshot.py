@@ -36,10 +36,9 @@ class SnapshotDisturbedError(SeasonHeldError):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What was staged. ``existed``: whether the live key was there; ``restarts``: how often it was disturbed before."""
+    """What was staged. ``restarts``: how often it was disturbed before."""
 
     facts: StandingFacts
-    existed: bool
     restarts: int
 
 
@@ -96,13 +95,12 @@ def take(
         with Uploads(store, folder, pause) as uploads:
             with Instant(connect, source.keys) as instant:
                 standing = _stage(instant, source, uploads, blocks(instant), part_rows, progress, prove)
-                existed = instant.existed
             differ = instant.all_differ()  # while the last rows are being encoded
             parts = uploads.finish()
             facts = standing.facts(name, parts, instant.key_facts(standing.digest))
             if not differ:
                 check_once(connect, source.keys, store, folder, parts)
-        return Snapshot(facts, existed, number - 1)
+        return Snapshot(facts, number - 1)
 
     def blocks(instant: Instant) -> Iterable[Block]:
         board = source.board

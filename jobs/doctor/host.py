@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from archive.trials import free_at
+from archive.disk import free_at
 from config.settings import Settings
 from jobs.doctor.checks import Check, Checks
 from jobs.version import VERSION

@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from archive.trials import free_at
+from archive.disk import free_at
 from config.settings import Settings
 from jobs.clock import offset
 from jobs.doctor.checks import Check, Checks

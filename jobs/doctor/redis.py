@@ -7,7 +7,7 @@ from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
-from archive.trials import check_watch
+from archive.canary import check_watch
 from config.settings import Settings
 from jobs.clock import offset
 from jobs.doctor.checks import Check, Checks, Verdict

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from archive.canary import check_conditional_put
+from archive.canary import check_conditional_put, shown
+from archive.disk import free_bytes
 from archive.store import open_store
-from archive.trials import free_bytes, shown
 from config.settings import Settings
 from jobs.doctor.checks import Check, Checks
 

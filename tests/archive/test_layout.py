@@ -10,8 +10,8 @@ from leaderboard.errors import ConfigError, InputError
 
 def test_paths_are_those_of_the_format() -> None:
     """The paths that docs and readers rely on."""
-    assert layout.standings_dir("goals", "s2021") == "standings/board=goals/season=s2021"
-    assert layout.grants_dir("goals", "s2021") == "grants/board=goals/season=s2021"
+    assert layout.published_dir("goals", "s2021", "standings") == "standings/board=goals/season=s2021"
+    assert layout.published_dir("goals", "s2021", "grants") == "grants/board=goals/season=s2021"
     assert layout.seal_path("goals", "s2021", "standings") == "seals/goals/s2021/standings.json"
     assert layout.seal_path("goals", "s2021", "grants") == "seals/goals/s2021/grants.json"
     assert layout.staging_dir("goals", "s2021", "f7-1") == "staging/goals/s2021/f7-1"
@@ -56,8 +56,8 @@ def test_what_cannot_be_parsed_is_nothing(path: str) -> None:
 def test_c30_partition_values_have_a_strict_alphabet(name: str) -> None:
     """C30: what would be escaped, or guessed to be a number or a null, never becomes a path."""
     for make in (
-        lambda: layout.standings_dir(name, "s"),
-        lambda: layout.grants_dir("b", name),
+        lambda: layout.published_dir(name, "s", "standings"),
+        lambda: layout.published_dir("b", name, "grants"),
         lambda: layout.seal_path("b", name, "standings"),
         lambda: layout.staging_dir(name, "s", "a"),
         lambda: layout.report_path(name, "s", "x.json"),

