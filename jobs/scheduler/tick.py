@@ -72,29 +72,37 @@ def tick(outside: Outside, *, who: str, observer: Observer, now: datetime | None
     Boards are worked on side by side, ``[runner] workers`` at once, the seasons of each one after another, oldest
     first; one that fails, in whatever way, or is held does not stop the others. Seasons on hold, backfills before their
     seal and adopted keys are left alone, as are those that somebody else works on, and everything while it is paused.
-    Last come the cleaned seasons whose live key is back. ``now`` is PostgreSQL's clock unless given. The observer is
-    told by several threads.
+    Last come the cleaned seasons whose live key is back. ``now`` is PostgreSQL's clock unless given, read again for
+    each board. The observer is told by several threads.
     """
-    now = now or outside.database.now()
+    given, now = now, now or outside.database.now()
     if (paused := pausing.find(outside.database)) is not None:
         return [Ticked("everything", held=paused.told)]
     boards = boards_wanting(outside, now)
     workers = min(outside.runner.workers, len(boards))
     if workers > 1:
         with closing(Pool(outside)) as pool, ThreadPoolExecutor(workers, "finale-board") as threads:
-            futures = [threads.submit(_pooled, pool, name, now, who, observer) for name in boards]
+            futures = [threads.submit(_pooled, pool, name, given, who, observer) for name in boards]
             found = [one for future in futures for one in future.result()]
     else:
-        found = [one for name in boards for one in tick_board(outside, name, now, who, observer)]
+        found = [one for name in boards for one in _board(outside, name, given, who, observer)]
     return [*found, *tick_returned(outside, now)]
 
 
-def _pooled(pool: Pool, name: str, now: datetime, who: str, observer: Observer) -> list[Ticked]:
+def _pooled(pool: Pool, name: str, given: datetime | None, who: str, observer: Observer) -> list[Ticked]:
     try:
         with pool.taken() as outside:
-            return tick_board(outside, name, now, who, observer)
+            return _board(outside, name, given, who, observer)
     except Exception as error:
         return [Ticked(name, error=told(name, error))]
+
+
+def _board(outside: Outside, name: str, given: datetime | None, who: str, observer: Observer) -> list[Ticked]:
+    try:
+        now = given or outside.database.now()  # the boards before this one may have taken long
+    except FinaleError as error:
+        return [Ticked(name, error=error)]
+    return tick_board(outside, name, now, who, observer)
 
 
 def tick_board(outside: Outside, name: str, now: datetime, who: str, observer: Observer) -> list[Ticked]:

@@ -58,13 +58,17 @@ def following(board: Board, now: datetime, since: datetime | None = None) -> Ite
 def point_current_key(outside: Outside, board: Board, now: datetime) -> bool:
     """Let the board's ``current_key`` name the live key of the season of ``now``; return whether it changed.
 
+    A ``now`` that was read a while ago is not believed: that season may have ended since, and another be named already.
     Of a board with shards it names what all of them are called, with ``<shard>`` for the number.
     """
     if board.current_key is None:
         return False
     name = board.current_key.replace("<board>", board.name)
-    for season in seasons.of_board(outside.database, board.name, board):
+    # Read before the clock is: what a later look than this one has written since is then seen, or refuses this write.
+    seen = read_current(outside.redis, name)
+    now = max(now, outside.database.now())
+    for season in seasons.unfinished(outside.database, board.name, board):
         if now in season.bounds and season.state in TAKES_RESULTS:
             key = keys.with_shard(season.live_key) if season.sharded else season.live_key
-            return set_current(outside.redis, name, key, seen=read_current(outside.redis, name))
+            return set_current(outside.redis, name, key, seen=seen)
     return False

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from jobs import identity
+from jobs.scheduler import tick as scheduling
 from jobs.seasons import runner
 from jobs.wiring import Outside
+from leaderboard.board import Board
 from leaderboard.season import Season
 from ledger import leases, seasons
 from tests.support.cli import World, differing, finale, started
@@ -207,6 +209,34 @@ def test_current_key_follows_the_open_season(world: World) -> None:
     finale("tick").ok()
     assert world.redis.get("now:daily") == f"leaderboard:daily:{id_of(0)}".encode()
     assert world.state("daily", id_of(1)) == "delivered"
+
+
+@pytest.mark.parametrize("slow", ["another", "daily"])
+def test_i7_a_slow_tick_does_not_bring_an_ended_season_back(
+    world: World, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """I7: the season ends while a tick is busy, with another board or this one; current_key, moved on since, stays."""
+    board = DAILY + 'current_key = "now:<board>"\n'
+    world.configure(f"[runner]\nworkers = 1\n{board.replace('daily]', 'another]')}{board}", daily=TABLE)
+    finale("tick").ok()
+    world.seen("another", midnight(1))
+    create, following = scheduling.create_ahead, f"leaderboard:daily:{id_of(-1)}".encode()
+
+    def slowly(outside: Outside, board: Board, now: datetime, *, who: str) -> list[str]:
+        if board.name != slow:
+            return create(outside, board, now, who=who)
+        bound = outside.database.now()
+        moved, which = "update finale.season set", "where board = 'daily' and season = %s"
+        world.sql(f"{moved} ends_at = %s, closes_at = %s {which}", bound, bound, id_of(0))
+        world.sql(f"{moved} starts_at = %s {which}", bound, id_of(-1))
+        world.redis.set("now:daily", following)  # as a tick does that begins now
+        return []
+
+    monkeypatch.setattr(scheduling, "create_ahead", slowly)
+    finale("tick").ok()
+    assert world.redis.get("now:daily") == following
+    if slow == "another":
+        assert world.state("daily", id_of(0)) == "delivered", "what became due meanwhile is done"
 
 
 def test_tick_writes_what_redis_missed(world: World) -> None:
