@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from jobs.boards import building
 from jobs.boards.projection import apply_pending, check_own_key, claim_beside, give_back, written_keys
+from jobs.boards.snapshots import give_up_snapshot
 from jobs.seasons.runner import leased
 from jobs.wiring import Outside
 from leaderboard.codec import Codec, codec_for
@@ -90,15 +91,17 @@ def rebuild(
 ) -> Rebuilt:
     """Make the season's live keys anew from the ledger and let them take the old ones' places.
 
-    Whatever happens in between, players see the old board or the new one, and a second call ends the same. Raises
-    LeaseHeldError while somebody else works on the season, WrongStateError as ``plan``, LeaseLostError for one that was
-    taken over meanwhile, and what ``live.loading`` raises.
+    Whatever happens in between, players see the old board or the new one, and a second call ends the same. A season
+    that has its snapshot goes back to frozen first. Raises LeaseHeldError while somebody else works on the season,
+    WrongStateError as ``plan`` and once the seal is committed, LeaseLostError for one that was taken over meanwhile,
+    and what ``live.loading`` raises.
     """
     _check(season)
     begun = time.monotonic()
     with leased(outside, season, who) as (lease, heartbeat):
         season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
         _check(season)
+        season = give_up_snapshot(outside, season, lease, who=who, because=because)
         forget(outside.redis, _left_behind(outside, season))
         building.begin(outside.database, season, lease, who=who, because=because)
         held = pending.claim(

@@ -11,6 +11,7 @@ from typing import Any
 
 from archive.fetch import load_seal, read_parts_checked
 from archive.seal import StandingFacts
+from jobs.boards.snapshots import give_up_snapshot
 from jobs.checks import live_check, reconciling, repairing, reporting
 from jobs.checks.workspace import workspace
 from jobs.seasons import runner
@@ -19,7 +20,7 @@ from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.states import State, Step, reached
 from leaderboard.wording import counted, listed
-from ledger import journal, leases, pending, seals, seasons, why
+from ledger import journal, leases, pending, seasons, why
 from ledger.leases import Lease
 from ledger.recount import Recount, mend, recount
 from live.board import LiveBoard
@@ -224,8 +225,7 @@ def repair(
         season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
         repairing.check_repairable(season)
         again = reached(season.state, State.SNAPSHOTTED)
-        if again:
-            season = _give_up_snapshot(outside, season, lease, who=who, because=because)
+        season = give_up_snapshot(outside, season, lease, who=who, because=because)
         mended = mend(outside.database, lease, season, who=who, because=because).broken if deep else 0
         if mended:
             repairing.repair(outside, season, lease)
@@ -257,25 +257,6 @@ def _write(
             pending.players(outside.database, lease, players())
             journal.write(outside.database, season.key, "repaired by hand", who=who, fence=lease.fence, detail=told)
     repairing.repair(outside, season, lease, players())
-
-
-def _give_up_snapshot(outside: Outside, season: Season, lease: Lease, *, who: str, because: str) -> Season:
-    """Take the season back to frozen before Redis is changed, and return it: a seal must be what the live key has.
-
-    An acceptance of the old difference covers no other. Raises WrongStateError once the seal is committed, since the
-    next run puts it, and LeaseLostError.
-    """
-    if seals.find(outside.database, season.key, "standings") is not None:
-        raise WrongStateError(
-            f"{season.name} is {season.state}, and its seal is committed: its live key must stay as it was sealed",
-            hint=f"let it be sealed: finale close {season.board.name} {season.id}; "
-            "what a sealed season paid wrongly is settled by a correction",
-        )
-    with outside.database.transaction():
-        seasons.advance(outside.database, lease, season.state, State.FROZEN)
-        detail = {"because": because, "from": str(season.state)}
-        journal.write(outside.database, season.key, "snapshot given up", who=who, fence=lease.fence, detail=detail)
-    return seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
 
 
 def _check_known(outside: Outside, season: Season, named: Sequence[bytes]) -> None:

@@ -12,8 +12,9 @@ from jobs.boards.projection import Applied, apply_pending, check_own_key
 from jobs.results.beside import Beside
 from jobs.wiring import Outside
 from leaderboard.board import Board
-from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError
+from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError, WrongStateError
 from leaderboard.season import Season
+from leaderboard.states import State, reached
 from leaderboard.wording import counted
 from ledger import pending, seasons
 from ledger.result_files import Chunk, read_file
@@ -159,9 +160,15 @@ def write_totals(outside: Outside, boards: list[Board], keys: set[int], taken: T
 def apply_all(outside: Outside, season: Season, *, every_total: bool) -> Applied:
     """Write the season's pending totals, or every one anew, whoever else is writing: those are shut out and stop.
 
-    Raises UnavailableError if some are left, because the next applier has taken over in turn.
+    Raises UnavailableError if some are left, because the next applier has taken over in turn, and WrongStateError for
+    an adopted key and once the season has its snapshot.
     """
     check_own_key(season)
+    if reached(season.state, State.SNAPSHOTTED):
+        raise WrongStateError(
+            f"{season.name} is {season.state}: its live key must stay as its snapshot has it",
+            hint=f"finale reconcile {season.board.name} {season.id} --repair writes to it and has a new one taken",
+        )
     if every_total:
         pending.again(outside.database, season.key, range(pending.BUCKETS))
     done = apply_pending(outside, season, identity.holder(), force=True)

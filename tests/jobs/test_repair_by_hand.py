@@ -60,6 +60,18 @@ def test_i1_i4_repaired_after_an_acceptance_the_ledgers_numbers_are_sealed(world
     assert seal(world)["accepted_drift"] is None and seal(world)["points_sum"] == sum(range(PLAYERS))
 
 
+def test_i1_a_rebuild_takes_the_snapshot_again_too_and_applying_all_is_refused(world: World) -> None:
+    """I1: whatever writes the ledger's truth to a key that was snapshotted lets that be sealed, or writes nothing."""
+    accepted(world)
+    finale("close", "cup", "one", "--until", "reconcile").ok()
+    finale("results", "apply", "cup", "one", "--all").refused(23, "as its snapshot has it", "--repair")
+    assert world.redis.zscore(KEY, "p007") == 12
+    finale("rebuild", "cup", "one", "--because", "x", "--as", "ana").ok()
+    assert (world.state("cup", "one"), world.redis.zscore(KEY, "p007")) == ("frozen", 7)
+    finale("close", "cup", "one").ok()
+    assert world.state("cup", "one") == "cleaned" and seal(world)["accepted_drift"] is None
+
+
 def test_i1_a_repair_of_named_players_takes_the_snapshot_again_too(world: World) -> None:
     """I1: a tolerated player, repaired by name after the comparison, is sealed as Redis has her; then it is cleaned."""
     play(world, "reconcile = { tolerance = 2 }")
