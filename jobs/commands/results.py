@@ -88,7 +88,7 @@ def apply(
     every: Annotated[bool, typer.Option("--all", help="Write every total anew, not only what is pending.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the ledger's totals that Redis does not have to the live board; possible until the season is sealed.
+    """Write the ledger's totals that Redis does not have to the live board; possible until it has its snapshot.
 
     Example: finale results apply goals s2026 --all
     """
