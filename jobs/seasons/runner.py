@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jobs import identity
+from jobs import identity, unforeseen
 from jobs.seasons.verdicts import REPAIR, REPAIRED, Done, Held, Verdict, Wait
 from jobs.steps import JOBS
 from jobs.steps.step import Acting, StepJob, Work
@@ -221,13 +221,16 @@ class _Running:
                 return done
             seconds = time.monotonic() - begun
             self._record(season, step, done, seconds)
-        except FinaleError as error:
+        except BrokenPipeError:
+            raise  # whoever watched has gone, which says nothing of the step
+        except Exception as caught:
             if self.heartbeat.lost.is_set():
-                raise leases.lost(self.lease) from error
-            if isinstance(error, HOLDS):
-                error.hint = _with_release(season, error.hint)
+                raise leases.lost(self.lease) from caught
+            error = _told(season, caught)
             self._not_done(season, step, error)
-            raise
+            if error is caught or isinstance(caught, OSError):  # of which the command line tells more
+                raise
+            raise error from caught
         for warning in done.warnings:
             self.observer.warned(season, step, warning)
         self.observer.finished(season, step, seconds, done.figures)
@@ -313,6 +316,18 @@ def held(season: Season) -> SeasonHeldError:
         detail=season.hold.detail,
         hint=_with_release(season, season.hold.hint),
     )
+
+
+def _told(season: Season, error: Exception) -> FinaleError:
+    """Return a step's error as the ledger and the caller are told it, one that nobody foresaw too."""
+    found = unforeseen.told(season.name, error)
+    if isinstance(found, HOLDS):
+        found.hint = _with_release(season, found.hint)
+    elif found is not error:
+        found.detail = "nothing is lost, and it is tried again after a pause; no other season is stopped"
+        again = f"finale close {season.board.name} {season.id}"
+        found.hint = f"set FINALE_DEBUG=1, run {again}, which does not wait for that, and report what it shows"
+    return found
 
 
 def _with_release(season: Season, hint: str) -> str:
