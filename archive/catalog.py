@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from archive.each_seal import read_each
 from archive.faults import Fault, told
 from archive.layout import PLACES, kind_order, parse_part, parse_seal, published_dir, seal_path, seals_dir
 from archive.objects import Store
 from archive.seal import Seal, sha256
 from leaderboard.errors import ArchiveMismatchError, UnknownNameError
 from leaderboard.names import check_name
-
-_AT_ONCE = 8  # requests: a bucket answers each after some 30 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +89,8 @@ def season_catalog(store: Store, board: str, season: str) -> Catalog:
 
 def _catalog(store: Store, paths: list[str]) -> Catalog:
     wanted = [path for path in paths if parse_seal(path)]
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="finale-seals") as pool:
-        found = list(pool.map(lambda path: _read(store, path), wanted))
-    seals = [one for one in found if isinstance(one, Sealed)]
+    found = read_each(store, wanted, Seal.parse, "a seal")
+    seals = [Sealed(one[0], sha256(one[1])) for one in found if not isinstance(one, Fault)]
     return Catalog(
         seals=tuple(sorted(seals, key=_order)),
         faults=tuple(one for one in found if isinstance(one, Fault)),
@@ -153,14 +150,3 @@ def unpublished(store: Store, seals: Iterable[Sealed]) -> dict[str, str]:
 
 def _order(one: Sealed) -> tuple[str, int, str, int]:
     return one.seal.board_name, one.seal.chain.number, one.seal.bounds.id, kind_order(one.seal.kind)
-
-
-def _read(store: Store, path: str) -> Sealed | Fault:
-    data = store.get(path)
-    try:
-        seal = Seal.parse(data)
-    except ArchiveMismatchError as error:
-        return Fault(path, f"{error.message}{f' ({error.detail})' if error.detail else ''}", expected="a seal")
-    if seal.path != path:
-        return Fault(path, f"holds the seal of the {seal.name}", expected=path, found=seal.path)
-    return Sealed(seal, sha256(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from archive.appearing import appearing, place_of
-from archive.fetch import load_seal, read_parts_checked, sealed_file
+from archive.fetch import load_seal, sealed_file
 from archive.layout import Kind
 from archive.objects import Store
 from archive.parts import ROW_GROUP_ROWS, writer_options
@@ -52,24 +53,31 @@ def export(
 
 
 def _write_csv(file: BinaryIO, store: Store, seal: Seal) -> None:
-    with csv.CSVWriter(file, _textual(_schema(store, seal).empty_table()).schema) as writer:
-        for batch in read_parts_checked(store, seal):
-            writer.write(_textual(pa.Table.from_batches([batch])))
+    with ExitStack() as stack:
+        writer: Any = None
+        for part in seal.facts.parts:
+            opened = sealed_file(store, seal, part)
+            if writer is None:
+                schema = _textual(opened.schema_arrow.empty_table()).schema
+                writer = stack.enter_context(csv.CSVWriter(file, schema))
+            for batch in opened.iter_batches():
+                writer.write(_textual(pa.Table.from_batches([batch])))
 
 
 def _write_parquet(file: BinaryIO, store: Store, seal: Seal) -> None:
-    schema = _schema(store, seal)
-    with pq.ParquetWriter(file, schema, **writer_options(schema, seal.facts.rows)) as writer:
+    with ExitStack() as stack:
+        writer: Any = None
         for part in seal.facts.parts:
+            opened = sealed_file(store, seal, part)
+            if writer is None:
+                schema = opened.schema_arrow
+                options = writer_options(schema, seal.facts.rows)
+                writer = stack.enter_context(pq.ParquetWriter(file, schema, **options))
             # A part is read and written at once: writing its batches one by one would make tiny row groups.
-            writer.write_table(sealed_file(store, seal, part).read(), row_group_size=ROW_GROUP_ROWS)
+            writer.write_table(opened.read(), row_group_size=ROW_GROUP_ROWS)
 
 
 _WRITERS: dict[str, Callable[[BinaryIO, Store, Seal], None]] = {".csv": _write_csv, ".parquet": _write_parquet}
-
-
-def _schema(store: Store, seal: Seal) -> Any:
-    return sealed_file(store, seal, seal.facts.parts[0]).schema_arrow
 
 
 def _textual(table: Any) -> Any:

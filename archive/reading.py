@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from archive.fetch import load_seal, sealed_file
 from archive.objects import Store
-from archive.parts import Part
+from archive.parts import FORMAT, Part, standings_schema
 from archive.pieces import row_of
 from archive.seal import Seal
 
@@ -59,11 +59,12 @@ def _rows(store: Store, seal: Seal, first: int, last: int) -> Any:
         start, end = max(first - 1 - before, 0), min(last - before, part.rows)
         if start < end:
             tables.append(sealed_file(store, seal, part).read().slice(start, end - start))
-    return pa.concat_tables(tables) if tables else _schema(store, seal).empty_table()
-
-
-def _schema(store: Store, seal: Seal) -> Any:
-    return sealed_file(store, seal, seal.facts.parts[0]).schema_arrow
+    if tables:
+        return pa.concat_tables(tables)
+    if not seal.facts.rows:
+        return sealed_file(store, seal, seal.facts.parts[0]).read()  # that it is as sealed is part of the answer
+    binary, fraction = seal.board.get("member") == "binary", seal.board.get("points") == "fraction"
+    return standings_schema(binary, fraction).with_metadata({"finale.format": FORMAT}).empty_table()
 
 
 def _with_rows_before(seal: Seal) -> Iterator[tuple[Part, int]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from archive.each_seal import read_each
 from archive.faults import Fault, NotAsSealedError, told
 from archive.fetch import fetch_part, open_part, parts_faults
 from archive.layout import parse_results, seals_dir
@@ -57,6 +58,11 @@ class ResultsSeal:
     standings_seal: str
     software: str
     sealed_at: datetime
+
+    @property
+    def name(self) -> str:
+        """What is sealed, in words."""
+        return f"results of {self.board}/{self.season}"
 
     @property
     def path(self) -> str:
@@ -188,21 +194,12 @@ def every(store: Store, board: str | None = None, season: str | None = None) -> 
 
     Raises ConfigError for a ``board`` that no path can name.
     """
-    seals, faults = [], []
-    for path in sorted(stored.path for stored in store.list("seals" if board is None else seals_dir(board))):
-        place = parse_results(path)
-        if place is None or season not in (None, place[1]):
-            continue
-        try:
-            seal = ResultsSeal.parse(store.get(path))
-        except ArchiveMismatchError as error:
-            faults.append(Fault(path, f"{error.message} ({error.detail})", expected="a seal of results"))
-            continue
-        if seal.path == path:
-            seals.append(seal)
-        else:
-            faults.append(Fault(path, f"holds the seal of {seal.path}", expected=path, found=seal.path))
-    return seals, faults
+    stored = sorted(one.path for one in store.list("seals" if board is None else seals_dir(board)))
+    places = {path: place for path in stored if (place := parse_results(path))}
+    wanted = [path for path, place in places.items() if season in (None, place[1])]
+    found = read_each(store, wanted, ResultsSeal.parse, "a seal of results")
+    seals = [one[0] for one in found if not isinstance(one, Fault)]
+    return seals, [one for one in found if isinstance(one, Fault)]
 
 
 def incomplete(store: Store, seals: Iterable[ResultsSeal]) -> list[str]:

@@ -17,6 +17,7 @@ from archive.seal import sha256
 from archive.store import FolderStore, Store, open_store
 from leaderboard.errors import AccessError, ArchiveMismatchError, InputError, UnknownNameError
 from tests.archive.sealed import board, bounds, draft, packed_draft, standings, with_grants
+from tests.support.counting_store import CountingStore
 
 SEASON = ("daily", "s20261204")
 _NOBODY = 65534
@@ -55,6 +56,15 @@ def test_parquet_is_one_file_with_the_same_rows(sealed: Store, tmp_path: Path) -
     """The columns and types of the parts, and every row."""
     export(sealed, *SEASON, tmp_path / "out.parquet")
     assert pq.read_table(tmp_path / "out.parquet").replace_schema_metadata() == packed_draft().table
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
+def test_each_part_is_fetched_once(sealed: Store, tmp_path: Path, name: str) -> None:
+    """The columns are those of the first part that is read, which is not fetched for them alone."""
+    counting = CountingStore(sealed)
+    export(counting, *SEASON, tmp_path / name)
+    parts = [f"standings/board=daily/season=s20261204/part-0000{number}.parquet" for number in range(3)]
+    assert [path for path in counting.whole if "part-" in path] == parts
 
 
 def test_grants_and_binary_ids(sealed: Store, tmp_path: Path) -> None:
