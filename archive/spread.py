@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from archive.columns import as_arrow
-from archive.digest import StandingDigest
+from archive.digest import StandingDigest, member_bytes
 from archive.seal import KeyFacts
 from leaderboard.errors import ArchiveMismatchError
 from leaderboard.shards import Layout
@@ -34,11 +34,13 @@ class Spread:
     def add(self, members: Any, scores: NDArray[np.float64]) -> None:
         """Take the next rows in board order: an Arrow array of text or bytes, and as many scores."""
         # Only the layout by player looks at the members.
-        ids = [] if self._layout.cuts else members.cast(pa.binary()).to_pylist()
-        shards = self._layout.shards(ids, scores + 0.0)
-        for number in np.unique(shards).tolist():
-            here = np.flatnonzero(shards == number)
-            self._digests[number].update(members.take(as_arrow(here, pa.int64())), scores[here])
+        layout = self._layout
+        shards = layout.shards([], scores + 0.0) if layout.cuts else layout.of_players(*member_bytes(members))
+        order = np.argsort(shards.astype(np.uint16), kind="stable")
+        ends = np.cumsum(np.bincount(shards, minlength=layout.number)).tolist()
+        members, scores = members.take(as_arrow(order, pa.int64())), scores[order]
+        for digest, start, end in zip(self._digests, [0, *ends], ends, strict=False):
+            digest.update(members.slice(start, end - start), scores[start:end])
 
     @property
     def as_laid_out(self) -> bool:

@@ -112,6 +112,14 @@ class Layout:
             return np.searchsorted(np.array(self.cuts), scores, side="right").astype(np.int64)
         return np.fromiter((self.of_player(member) for member in members), np.int64, len(members))
 
+    def of_players(self, lengths: NDArray[np.uint32], data: memoryview) -> NDArray[np.int64]:
+        """Return the shards of players whose ids have these ``lengths``, one after the other in ``data``."""
+        import numpy as np
+
+        from leaderboard.crc import crc32s
+
+        return (crc32s(lengths, data) % np.uint32(self.number)).astype(np.int64)
+
     def band(self, shard: int) -> tuple[float, float]:
         """Return the least score of a shard, and the score below which it ends; all scores where shards are no bands.
 

@@ -79,6 +79,9 @@ class TestLayout:
         members, scores = [member for member, _ in rows], np.array([score for _, score in rows], np.float64)
         expected = [made.layout.shard(*row) for row in rows]
         assert made.layout.shards(members, scores).tolist() == expected
+        if not cut:
+            lengths = np.array([len(member) for member in members], np.uint32)
+            assert made.layout.of_players(lengths, memoryview(b"".join(members))).tolist() == expected
 
     def test_players_are_spread_evenly(self):
         layout = board(shards={"by": "player", "count": 8}).layout
