@@ -146,19 +146,23 @@ def _stage(
     rows, total = 0, sum(instant.rows)
     waiting = _Waiting()
     proved = False
+
+    def prove_at_once() -> None:
+        """Prove once all was read: whatever is still to be merged, encoded and put must not keep the window open."""
+        nonlocal proved
+        if not proved and (rows == total or instant.complete):
+            instant.prove(prove)
+            proved = True
+
     for block in blocks:
         rows += len(block)
         waiting.add(block)
         if progress:
             progress(rows, total)
-        if not proved and (rows == total or instant.complete):
-            # At once: whatever is still to be merged, encoded and put must not keep the window open.
-            instant.prove(prove)
-            proved = True
+        prove_at_once()
         if rows == total or waiting.full:
-            uploads.put(cutter.add(standing.add(waiting.taken())))
-    if not total:
-        instant.prove(prove)
+            uploads.put(cutter.add(standing.add(waiting.taken())), prove_at_once)
+    prove_at_once()  # also where there was no row
     uploads.put(cutter.finish())
     return standing
 

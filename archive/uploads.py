@@ -8,8 +8,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from typing import TypeVar
 
 from archive.layout import parse_part
 from archive.objects import Store, settle
@@ -19,6 +20,9 @@ from leaderboard.errors import FinaleError
 _ENCODING = 3  # row groups held in memory while they are encoded
 _PUTTING = 2  # parts held in memory while they are put
 _NICENESS = 10
+_SLICE = 0.02  # seconds of waiting, after which it is asked what else there is to do
+
+T = TypeVar("T")
 
 
 def _give_way() -> None:
@@ -49,6 +53,7 @@ class Uploads:
         self._encoding: deque[Future[list[tuple[Part, bytes]]]] = deque()
         self._putting: deque[Future[bool]] = deque()
         self._parts: list[Part] = []
+        self._meanwhile: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Uploads:
         return self
@@ -59,11 +64,13 @@ class Uploads:
         if isinstance(error, Exception):
             self._throw_away()
 
-    def put(self, groups: Iterable[RowGroup]) -> None:
+    def put(self, groups: Iterable[RowGroup], meanwhile: Callable[[], None] = lambda: None) -> None:
         """Start to encode ``groups`` and to put the parts they complete; wait while too many are under way.
 
-        Raises what encoding or putting an earlier one raised.
+        While it waits it calls ``meanwhile`` again and again, for what must not wait for a slow store. Raises what that
+        raises, and what encoding or putting an earlier one raised.
         """
+        self._meanwhile = meanwhile
         for group in groups:
             self._await_encoded(_ENCODING - 1)
             self._encoding.append(self._encoding_pool.submit(self._encoder.add, group))
@@ -77,7 +84,7 @@ class Uploads:
     def _await_encoded(self, most: int) -> None:
         """Give the parts that are encoded to the store, until at most ``most`` row groups are under way."""
         while self._encoding and (len(self._encoding) > most or self._encoding[0].done()):
-            for part, data in self._encoding.popleft().result():
+            for part, data in self._result(self._encoding.popleft()):
                 self._await_put(_PUTTING - 1)
                 path = f"{self._folder}/{part.name}"
                 self._putting.append(self._putting_pool.submit(settle, self._store, path, data, self._pause))
@@ -85,7 +92,12 @@ class Uploads:
 
     def _await_put(self, most: int) -> None:
         while len(self._putting) > most:
-            self._putting.popleft().result()
+            self._result(self._putting.popleft())
+
+    def _result(self, future: Future[T]) -> T:
+        while not wait([future], _SLICE).done:
+            self._meanwhile()
+        return future.result()
 
     def _throw_away(self) -> None:
         # What cannot be removed now lies where no reader globs, and is swept by age.

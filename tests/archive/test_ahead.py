@@ -115,7 +115,7 @@ def readings(stack: ExitStack, clients: list[redis.Redis]) -> list[Reading]:
 
 def test_a_server_that_stands_still_does_not_keep_the_others_from_being_read(clients: list[redis.Redis]) -> None:
     """The bands of the first server come first, and do not come; that of the other is read to its end meanwhile."""
-    tasks = [Task(Span(), 1 + 1_000 * at, (0, 0, 0), tuple(1_000 * (at == n) for n in range(3))) for at in range(3)]
+    tasks = [Task(Span(), tuple(1_000 * (at == n) for n in range(3))) for at in range(3)]
     with ExitStack() as stack:
         first, _, last = found = readings(stack, clients)
         pid = clients[0].info("server")["process_id"]
@@ -159,7 +159,7 @@ def test_players_wait_for_one_page_of_a_server_at_most(clients: list[redis.Redis
 def test_who_falls_behind_is_waited_for(clients: list[redis.Redis], monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded: with nobody to take them, pages come up to the bound and, of each server, one more."""
     monkeypatch.setattr(archive.ahead, "AHEAD_BYTES", 4_000)
-    tasks = [Task(Span(), 1, (0, 0, 0), (1_000, 1_000, 1_000))]
+    tasks = [Task(Span(), (1_000, 1_000, 1_000))]
     with ExitStack() as stack:
         found = readings(stack, clients)
         ahead = stack.enter_context(Ahead(found, tasks))

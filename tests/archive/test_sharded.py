@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from archive.plan import Span
 from archive.proof import ProofConnection
 from archive.snapshot import Snapshot, SnapshotDisturbedError, Source, take
 from archive.standing import ForeignMemberError
-from archive.store import Store, open_store
+from archive.store import FolderStore, Store, open_store
 from leaderboard.board import Board
 from leaderboard.keys import shard_keys
 from tests.archive.boards import BOUNDS, KEY, attempt, board, connector, members, scores, staged, staged_rows
@@ -305,6 +308,64 @@ def test_every_watch_is_answered_before_anything_is_read_and_every_exec_follows_
     last_page = len(said) - 1 - said[::-1].index("ZRANGE")
     assert said[: said.index("EXEC")].count("ZRANGE") == said.count("ZRANGE")
     assert said[last_page:].count("EXEC") == 3
+
+
+class Held(FolderStore):
+    """A store that takes no second part before ``done``; ``third`` is set when it is handed one more."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.puts = 0
+        self.done, self.third = threading.Event(), threading.Event()
+
+    def put_new(self, path: str, data: bytes) -> None:
+        self.puts += 1
+        if self.puts == 2:
+            assert self.done.wait(20)
+        elif self.puts == 3:
+            self.third.set()
+        super().put_new(path, data)
+
+
+@pytest.mark.parametrize("disturbed", [False, True])
+def test_i3_every_exec_follows_the_last_page_though_the_store_stands_still(
+    client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disturbed: bool
+) -> None:
+    """I3: who waits for the store proves meanwhile, and starts over if the proof says so.
+
+    The store takes no second part before the last EXEC was sent, and most pages come only while it is waited for.
+    """
+    monkeypatch.setattr(archive.instant, "TASK_ROWS", 10)
+    monkeypatch.setattr(archive.snapshot, "_BLOCK_ROWS", 10)
+    of, store = of_players(3), Held(tmp_path)
+    put(client, of, numbered(900))
+    asked, executed = itertools.count(1), itertools.count(1)
+
+    class Waiting(ProofConnection):
+        def send(self, *args: Any) -> None:
+            if args[0] == "ZRANGE" and args[2] != args[3] and next(asked) == 50:  # a page, not one row for the plan
+                assert store.third.wait(20)
+            super().send(*args)
+
+        def _execute(self, **named: Any) -> Any:
+            number = next(executed)
+            if number == (1 if disturbed else 3):
+                if disturbed:
+                    client.zincrby(names(of)[of.layout.of_player(b"p00001")], 1, "p00001")
+                store.done.set()
+            return super()._execute(**named)
+
+    found = take(
+        lambda _: Waiting(proof_factory(client)),
+        Source(of, BOUNDS, KEY, names(of)),
+        store,
+        attempt=attempt,
+        page_rows=10,
+        part_rows=7,
+        pause=no_pause,
+    )
+    assert found.restarts == disturbed
+    assert {path.split("/")[3] for path in staged(store)} == {f"try-{1 + disturbed}"}
 
 
 @pytest.mark.parametrize(

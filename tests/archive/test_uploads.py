@@ -93,6 +93,24 @@ def test_a_store_that_is_slow_holds_the_reader_up(store: Noting) -> None:
     assert len(done[0]) == 20
 
 
+def test_who_waits_for_the_store_does_something_else_meanwhile(store: Noting) -> None:
+    """What must not wait is done while a store stands still; what it raises ends the waiting and the attempt."""
+    store.open.clear()
+    with Uploads(store, FOLDER) as uploads:
+        uploads.put((group(b"%d" % number) for number in range(9)), store.open.set)
+        assert store.open.is_set()
+        uploads.finish()
+
+    def disturbed() -> None:
+        store.open.set()
+        raise UnavailableError("somebody wrote")
+
+    store.open.clear()
+    with pytest.raises(UnavailableError, match="somebody wrote"), Uploads(store, "staging/b/s/try-2") as uploads:
+        uploads.put((group(b"%d" % number) for number in range(9)), disturbed)
+    assert {stored.path.split("/")[3] for stored in store.list("staging")} == {"try-1"}
+
+
 def test_a_failure_to_encode_comes_out_and_leaves_nothing(store: Noting) -> None:
     """Rows that cannot be archived end the attempt; what it staged before is thrown away."""
     with pytest.raises(InputError, match="UTF8"), Uploads(store, FOLDER) as uploads:
