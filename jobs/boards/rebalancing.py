@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from jobs.boards.projection import apply_pending, check_own_key
-from jobs.seasons.runner import leased
+from jobs.seasons.leasing import leased
 from jobs.wiring import Outside
 from leaderboard.board import Board
 from leaderboard.errors import InputError, WrongStateError

@@ -20,7 +20,7 @@ import pyarrow as pa
 from jobs.boards import building
 from jobs.boards.projection import apply_pending, check_own_key, claim_beside, give_back, written_keys
 from jobs.boards.snapshots import give_up_snapshot
-from jobs.seasons.runner import leased
+from jobs.seasons.leasing import leased
 from jobs.wiring import Outside
 from leaderboard.codec import Codec, codec_for
 from leaderboard.errors import LeaseLostError, WrongStateError

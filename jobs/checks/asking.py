@@ -14,7 +14,7 @@ from archive.seal import StandingFacts
 from jobs.boards.snapshots import give_up_snapshot
 from jobs.checks import live_check, reconciling, repairing, reporting
 from jobs.checks.workspace import workspace
-from jobs.seasons import runner
+from jobs.seasons.leasing import leased
 from jobs.wiring import Outside
 from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season
@@ -221,7 +221,7 @@ def repair(
     """
     repairing.check_repairable(season)
     _check_known(outside, season, named)
-    with runner.leased(outside, season, who) as (lease, _):
+    with leased(outside, season, who) as (lease, _):
         season = seasons.find(outside.database, season.board.name, season.id, outside.boards.get(season.board.name))
         repairing.check_repairable(season)
         again = reached(season.state, State.SNAPSHOTTED)

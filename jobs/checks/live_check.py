@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jobs.checks import repairing, reporting
-from jobs.seasons import runner
+from jobs.seasons.leasing import leased
 from jobs.wiring import Outside
 from leaderboard.codec import codec_for, to_microseconds
 from leaderboard.errors import InputError, LeaseHeldError, UnavailableError
@@ -227,7 +227,7 @@ def _acted(outside: Outside, season: Season, found: Checked, who: str) -> Checke
     if len(players) > season.board.reconcile.repairs(totals.summed(outside.database, season.key).players):
         return found
     try:
-        with runner.leased(outside, season, who) as (lease, _):
+        with leased(outside, season, who) as (lease, _):
             repairing.repair(outside, season, lease, players)
     except LeaseHeldError:
         return found

@@ -29,6 +29,7 @@ from jobs.payout.correction_basis import Request, Sealed, basis_for, sealed
 from jobs.payout.delivering import delivery_of
 from jobs.payout.recomputing import Basis
 from jobs.seasons import runner
+from jobs.seasons.leasing import leased
 from jobs.steps.seal import commit, put, sweep_own
 from jobs.steps.step import Acting
 from jobs.unforeseen import told
@@ -138,7 +139,7 @@ def issue(outside: Outside, season: Season, request: Request, previewed: Preview
     """
     number = previewed.number
     pausing.check(outside.database)
-    with runner.leased(outside, season, request.who) as (lease, _):
+    with leased(outside, season, request.who) as (lease, _):
         work = runner.acting(outside, season, request.who, lease)
         so_far = sealed(outside, season)
         if so_far.number != number:
@@ -230,7 +231,7 @@ def finish_unfinished(outside: Outside, season: Season, *, who: str) -> list[int
     left = [number for name, number in unfinished if name == season.id]
     if left:
         pausing.check(outside.database)
-        with runner.leased(outside, season, who) as (lease, _):
+        with leased(outside, season, who) as (lease, _):
             work = runner.acting(outside, season, who, lease)
             for number in left:
                 _finish(work, number)

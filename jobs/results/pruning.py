@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from archive import results as archived
 from archive.results import ResultsSeal
-from jobs.seasons.runner import leased
+from jobs.seasons.leasing import leased
 from jobs.version import SOFTWARE
 from jobs.wiring import Outside
 from leaderboard.errors import FinaleError, InputError

@@ -13,7 +13,7 @@ from archive.fetch import read_parts_checked
 from archive.returned import Likeness
 from archive.seal import StandingFacts
 from jobs.payout.sealed import committed
-from jobs.seasons import runner
+from jobs.seasons.leasing import leased, raise_own_fence, withdraw_own_fence
 from jobs.steps.clean import Forgotten, forget
 from jobs.wiring import Outside
 from leaderboard import strays
@@ -97,13 +97,13 @@ def clean_again(outside: Outside, season: Season, *, who: str, because: str = ""
     what ``forget`` raises; the key is then as it was. The journal keeps both.
     """
     check_cleaned(outside, season)
-    with runner.leased(outside, season, who) as (lease, _):
+    with leased(outside, season, who) as (lease, _):
         try:
-            runner.raise_own_fence(outside, season, lease)
+            raise_own_fence(outside, season, lease)
             done = forget(outside, season, lease)
         except FinaleError as error:
             with suppress(FinaleError):
-                runner.withdraw_own_fence(outside, season, lease)
+                withdraw_own_fence(outside, season, lease)
                 _note(
                     outside,
                     lease,

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from jobs.seasons import closing, runner
+from jobs.seasons.leasing import leased
 from jobs.seasons.runner import Observer, Run
 from jobs.wiring import Outside
 from leaderboard import keys, strays
@@ -166,7 +167,7 @@ def _differs(known: Season, asked: Asked) -> bool:
 def _begin_anew(outside: Outside, known: Season, asked: Asked, who: str, because: str) -> None:
     _check_bounds(outside, asked)
     _check_rows(outside, asked)
-    with runner.leased(outside, known, who) as (lease, _):
+    with leased(outside, known, who) as (lease, _):
         adoption.adopt_again(outside.database, lease, known, asked.board, asked.bounds, who=who, because=because)
 
 

@@ -11,7 +11,7 @@ from jobs.output import as_text
 from jobs.scheduler.upcoming import MOST_AT_ONCE
 from jobs.seasons import runner
 from jobs.seasons.closing import check_holdable
-from jobs.seasons.runner import leased, withdraw_own_fence
+from jobs.seasons.leasing import leased, withdraw_own_fence
 from jobs.steps.seal import sweep_own
 from jobs.steps.step import Acting
 from jobs.wiring import Outside

@@ -9,8 +9,8 @@ from typing import Any
 
 from archive.layout import report_path
 from archive.objects import ObjectMissingError
+from jobs.seasons.leasing import leased
 from jobs.seasons.levers import expected
-from jobs.seasons.runner import leased
 from jobs.wiring import Outside
 from leaderboard import levers
 from leaderboard.errors import InputError, UnknownNameError, WrongStateError

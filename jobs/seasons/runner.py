@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jobs import identity, unforeseen
+from jobs import unforeseen
+from jobs.seasons.leasing import leased
 from jobs.seasons.verdicts import REPAIR, REPAIRED, Done, Held, Verdict, Wait
 from jobs.steps import JOBS
 from jobs.steps.step import Acting, StepJob, Work
@@ -17,15 +17,12 @@ from leaderboard.errors import (
     ArchiveMismatchError,
     FinaleError,
     LeaseLostError,
-    OutcomeUnknownError,
     SeasonHeldError,
-    UnavailableError,
 )
 from leaderboard.season import Season
-from leaderboard.states import LEAVES, State, Step, reached, step_from
+from leaderboard.states import LEAVES, Step, step_from
 from ledger import journal, leases, pausing, seasons
 from ledger.leases import Heartbeat, Lease
-from live.fence import raise_fence, withdraw_fence
 
 #: The steps that wait for a time; what they look at is in the ledger alone.
 MAY_WAIT = frozenset({Step.OPEN, Step.CLOSE, Step.FREEZE, Step.DELIVER, Step.CLEAN})
@@ -123,42 +120,6 @@ def _step_up_to(season: Season, until: Step) -> Step | None:
     if season.hold is not None:
         raise held(season)
     return step
-
-
-@contextmanager
-def leased(outside: Outside, season: Season, who: str) -> Iterator[tuple[Lease, Heartbeat]]:
-    """Hold the season's lease, its fence raised beside the live key unless that is cleaned. Raises LeaseHeldError."""
-    length = outside.runner.lease
-    found = leases.find(outside.database, season.key)
-    dead = found.holder if found and found.alive and identity.has_ended(found.holder) else None
-    lease = leases.acquire(outside.database, season.key, season.name, identity.holder(who), length, who=who, dead=dead)
-    outside.working.begin(lease)
-    with Heartbeat(outside.database.url, lease, length, on_silence=outside.database.cut) as heartbeat:
-        try:
-            if not reached(season.state, State.CLEANED):
-                raise_own_fence(outside, season, lease)
-            yield lease, heartbeat
-        finally:
-            outside.working.end(lease)
-            with suppress(UnavailableError, OutcomeUnknownError):  # where it cannot be given back, it runs out
-                leases.give_back(outside.database, lease)
-
-
-def raise_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
-    """Raise the fence beside each live key; one raised too late, after a take-over, would outlive a cleaned season."""
-    for key in season.own_keys:
-        raise_fence(outside.redis, key, lease.fence)
-    try:
-        leases.check(outside.database, lease)
-    except LeaseLostError:
-        withdraw_own_fence(outside, season, lease)
-        raise
-
-
-def withdraw_own_fence(outside: Outside, season: Season, lease: Lease) -> None:
-    """Take this lease's fence away from beside each live key; safe to repeat."""
-    for key in season.own_keys:
-        withdraw_fence(outside.redis, key, lease.fence)
 
 
 def _work(outside: Outside, season: Season, who: str, forced: bool, progress: Callable[[int, int], None]) -> Work:
