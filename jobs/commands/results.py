@@ -9,7 +9,7 @@ import typer
 
 from jobs import output
 from jobs.commands import results_export, results_lists, results_void
-from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, wired
+from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, who_acts, wired
 from leaderboard.errors import InputError
 from leaderboard.wording import counted, listed
 
@@ -88,7 +88,7 @@ def apply(
     every: Annotated[bool, typer.Option("--all", help="Write every total anew, not only what is pending.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the ledger's totals that Redis does not have to the live board; possible until it has its snapshot.
+    """Write the ledger's totals that Redis does not have to the live board; possible until the season is sealed.
 
     Example: finale results apply goals s2026 --all
     """
@@ -99,7 +99,7 @@ def apply(
     with wired() as outside:
         found = find(outside, board, season_id)
         check_repairable(found)
-        done = apply_all(outside, found, every_total=every)
+        done = apply_all(outside, found, every_total=every, who=who_acts(None, lever=False))
     if as_json:
         output.print_json({"applied": done.players, "lost_buckets": done.lost_buckets})
     else:

@@ -9,10 +9,12 @@ from typing import Any
 
 from jobs import identity
 from jobs.boards.projection import Applied, apply_pending, check_own_key
+from jobs.boards.snapshots import give_up_snapshot
 from jobs.results.beside import Beside
+from jobs.seasons.leasing import leased
 from jobs.wiring import Outside
 from leaderboard.board import Board
-from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError, WrongStateError
+from leaderboard.errors import FinaleError, InputError, UnavailableError, UnknownNameError
 from leaderboard.season import Season
 from leaderboard.states import State, reached
 from leaderboard.wording import counted
@@ -157,18 +159,17 @@ def write_totals(outside: Outside, boards: list[Board], keys: set[int], taken: T
                 taken.left.add(season.key)
 
 
-def apply_all(outside: Outside, season: Season, *, every_total: bool) -> Applied:
+def apply_all(outside: Outside, season: Season, *, every_total: bool, who: str) -> Applied:
     """Write the season's pending totals, or every one anew, whoever else is writing: those are shut out and stop.
 
-    Raises UnavailableError if some are left, because the next applier has taken over in turn, and WrongStateError for
-    an adopted key and once the season has its snapshot.
+    A season that has its snapshot goes back to frozen first. Raises UnavailableError if some are left, because the
+    next applier has taken over in turn, WrongStateError for an adopted key and once the seal is committed, and
+    LeaseHeldError while somebody else works on a season that has its snapshot.
     """
     check_own_key(season)
     if reached(season.state, State.SNAPSHOTTED):
-        raise WrongStateError(
-            f"{season.name} is {season.state}: its live key must stay as its snapshot has it",
-            hint=f"finale reconcile {season.board.name} {season.id} --repair writes to it and has a new one taken",
-        )
+        with leased(outside, season, who) as (lease, _):
+            season = give_up_snapshot(outside, season, lease, who=who, because="totals are written by hand")
     if every_total:
         pending.again(outside.database, season.key, range(pending.BUCKETS))
     done = apply_pending(outside, season, identity.holder(), force=True)
