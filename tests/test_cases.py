@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ PARTS = "ABCDEFGH"
 EXCUSE = "No test:"
 
 
+@cache
 def cases() -> dict[str, str]:
     """Return the paragraph of each case by its number, like ``c01``."""
     found = {}
@@ -25,6 +27,7 @@ def cases() -> dict[str, str]:
     return found
 
 
+@cache
 def numbered() -> dict[str, list[str]]:
     """Return the tests that bear each case's number in their names."""
     found: dict[str, list[str]] = {}

@@ -246,16 +246,22 @@ def _dies(real: Callable[..., Any], *, before: bool) -> Callable[..., Any]:
     return dying
 
 
-@pytest.mark.parametrize("before", [True, False])
+EFFECTS = [
+    (pruning.match_rows, "claim"),
+    (pruning.match_rows, "close"),
+    (pruning.archived, "put_seal"),
+    (pruning.archived, "put_parts"),
+    (pruning.match_rows, "remove"),
+    (pruning.journal, "put_result"),
+]
+
+
 @pytest.mark.parametrize(
-    ("module", "name"),
+    ("module", "name", "before"),
     [
-        (pruning.match_rows, "claim"),
-        (pruning.match_rows, "close"),
-        (pruning.archived, "put_seal"),
-        (pruning.archived, "put_parts"),
-        (pruning.match_rows, "remove"),
-        (pruning.journal, "put_result"),
+        pytest.param(*effect, before, marks=() if at % 2 == before else pytest.mark.slow)
+        for at, effect in enumerate(EFFECTS)
+        for before in (True, False)
     ],
 )
 def test_i8_broken_off_anywhere_and_run_again_it_ends_the_same(

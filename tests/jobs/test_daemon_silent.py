@@ -16,6 +16,7 @@ from tests.support.proxy import proxied
 from tests.support.watching import get, metrics, port_of, webhook
 
 
+@pytest.mark.slow
 def test_c57_a_daemon_whose_ledger_hangs_sees_it_says_so_and_can_be_stopped(
     world: World, shared_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,9 +147,9 @@ def compare(outside: Outside, season: Season, expected: list[Any]) -> None:
     assert live.rank(b"nobody") is None
 
 
-def test_every_kind_of_board_equals_a_brute_force(outside: Outside) -> None:
-    """I6, C08, C74, C75: one run of each of the 54 kinds of order, aggregate, ties and layout."""
-    for kind in KINDS:
+def test_every_other_kind_of_board_equals_a_brute_force(outside: Outside) -> None:
+    """I6, C08, C74, C75: one run of every other of the 54 kinds of order, aggregate, ties and layout."""
+    for kind in KINDS[::2]:
         run(outside, kind, seed=1)
 
 
@@ -157,6 +157,6 @@ def test_every_kind_of_board_equals_a_brute_force(outside: Outside) -> None:
 @pytest.mark.timeout(3_600)
 def test_thousands_of_seasons_equal_a_brute_force(outside: Outside) -> None:
     """I6: the same in 2,160 runs."""
-    for seed in range(2, 2 + SEEDS):
+    for seed in range(1, 1 + SEEDS):
         for kind in KINDS:
             run(outside, kind, seed)

@@ -291,7 +291,7 @@ def test_i1_i3_c18_a_failover_in_the_middle(
     assert by_sentinel.redis.keys() == []
 
 
-@pytest.mark.parametrize("until", ["snapshot", "clean"])
+@pytest.mark.parametrize("until", ["snapshot", pytest.param("clean", marks=pytest.mark.slow)])
 def test_i1_i3_a_slot_that_moves_in_the_middle(
     in_cluster: World, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, until: str
 ) -> None:

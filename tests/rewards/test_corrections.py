@@ -55,7 +55,7 @@ def summed(*sources: list[pa.RecordBatch]) -> dict[Key, int]:
     return {key: amount for key, amount in found.items() if amount}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(granted=GRANTS, wanted=st.lists(GRANTS, min_size=1, max_size=3))
 def test_grants_and_corrections_together_are_what_is_right(
     granted: dict[Key, int], wanted: list[dict[Key, int]]

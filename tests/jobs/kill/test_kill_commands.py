@@ -91,6 +91,7 @@ def test_the_undisturbed_runs_end_where_they_should(
     assert not [key for whole in (again, renaming, ticking) for key in whole.end.keys if b"cup:s1" in key]
 
 
+@pytest.mark.slow
 def test_i8_an_adoption(adopting: Whole) -> None:
     """I2, I8: the key is never written to, and sealed once."""
     run_again(adopting, sampled(adopting.calls, SOME, 2, "adopt"))
@@ -98,6 +99,7 @@ def test_i8_an_adoption(adopting: Whole) -> None:
     run_again(adopting, [Plan(opening, "kill", done=True)])  # its number is used up
 
 
+@pytest.mark.slow
 def test_i1_i8_a_clean_of_a_key_that_is_back(again: Whole) -> None:
     """I1, I8: it goes, proved equal, and its helpers with it, however often that was begun."""
     run_again(again, sampled(again.calls, SOME, 2, "again"))

@@ -50,6 +50,7 @@ def test_i8_killed_anywhere_the_next_one_ends_the_same(whole: Whole) -> None:
     run_again(whole, [Plan(call, "kill", done=True) for call in commits[-4:]])
 
 
+@pytest.mark.slow
 def test_i8_failing_anywhere_the_next_one_ends_the_same(whole: Whole) -> None:
     """I5, I8: a call fails or times out, done or not."""
     run_again(whole, sampled(whole.calls, SOME[1:], 1, "correct"))

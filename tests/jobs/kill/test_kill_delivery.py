@@ -100,6 +100,7 @@ def test_i5_i8_killed_anywhere_each_grant_is_paid_once(by_webhook: Whole) -> Non
     run_again(by_webhook, [Plan(posts[1], "kill", done=True), Plan(posts[-1], "timeout", done=True)])
 
 
+@pytest.mark.slow
 def test_i5_i8_failing_anywhere_each_grant_is_paid_once(by_webhook: Whole) -> None:
     """I5, I8: a call fails or times out, done or not."""
     run_again(by_webhook, sampled(by_webhook.of(Step.DELIVER), FAULTS[:1] + FAULTS[3:], 1, "webhook"))

@@ -61,6 +61,7 @@ def test_i8_killed_anywhere_the_next_import_mends_it(whole: Whole) -> None:
     run_again(whole, sampled(whole.calls, KILLS, 2, "import"))
 
 
+@pytest.mark.slow
 def test_i8_failing_anywhere_the_next_import_mends_it(whole: Whole) -> None:
     """I6, I8: a call fails or times out, done or not: told in an operator's words, and mended by the next import."""
     run_again(whole, sampled(whole.calls, FAULTS, 1, "import"))

@@ -34,6 +34,7 @@ def test_i8_killed_anywhere_the_next_rebuild_ends_the_same(whole: Whole) -> None
     run_again(whole, sampled(whole.calls, KILLS, 3, "rebuild"))
 
 
+@pytest.mark.slow
 def test_i8_failing_anywhere_the_next_rebuild_ends_the_same(whole: Whole) -> None:
     """I8: a call fails or times out, done or not: told in an operator's words, and the next run ends the same."""
     run_again(whole, sampled(whole.calls, FAULTS, 1, "rebuild"))

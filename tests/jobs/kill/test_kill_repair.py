@@ -105,11 +105,13 @@ def test_i4_i8_killed_in_a_repair_it_ends_the_same(drifting: Whole) -> None:
     run_again(drifting, sampled(drifting.of(Step.RECONCILE), KILLS, 2, "repair"))
 
 
+@pytest.mark.slow
 def test_i4_i8_failing_in_a_repair_it_ends_the_same(drifting: Whole) -> None:
     """I4, I8, C21: a call fails or times out, done or not."""
     run_again(drifting, sampled(drifting.of(Step.RECONCILE), FAULTS[:1] + FAULTS[3:], 1, "repair"))
 
 
+@pytest.mark.slow
 def test_i8_killed_in_a_repair_by_hand_it_ends_the_same(by_hand: Whole) -> None:
     """I8: who was made pending by a repair that died is written by the next, though nobody seems to drift then."""
     writes = [call for call in by_hand.calls if call.text.startswith(("EVALSHA apply", "insert into finale.pending"))]
@@ -126,6 +128,7 @@ def test_i8_killed_where_a_snapshot_is_given_up_it_ends_the_same(snapshotted: Wh
     run_again(snapshotted, [Plan(commit, "kill", done=False), Plan(commit, "kill", done=True)])
 
 
+@pytest.mark.slow
 def test_i8_killed_while_totals_are_counted_anew_it_ends_the_same(anew: Whole) -> None:
     """I8: the totals change in one transaction; killed after it, Redis follows with the next run."""
     commits = [call for call in anew.calls if call.text == "COMMIT"]

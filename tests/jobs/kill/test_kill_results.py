@@ -60,6 +60,7 @@ def test_i8_a_void_killed_anywhere(voiding: Whole) -> None:
     run_again(voiding, sampled(voiding.calls, KILLS, 3, "void"))
 
 
+@pytest.mark.slow
 def test_i8_a_void_failing_anywhere(voiding: Whole) -> None:
     """I6, I8: a call fails or times out, done or not."""
     run_again(voiding, sampled(voiding.calls, SOME[1:], 2, "void"))
@@ -76,6 +77,7 @@ def test_i8_a_prune_killed_where_it_writes(pruning: Whole) -> None:
     run_again(pruning, sampled(_writes(pruning), KILLS[1:], 3, "prune"))
 
 
+@pytest.mark.slow
 def test_i8_a_prune_failing_anywhere(pruning: Whole) -> None:
     """I6, I8: a call fails or times out, done or not: a result is removed only once it is sealed."""
     run_again(pruning, sampled(pruning.calls, SOME[1:], 1, "prune"))

@@ -83,11 +83,13 @@ def test_i5_i8_killed_while_granting_it_ends_the_same(whole: Whole) -> None:
     run_again(whole, sampled(whole.of(Step.REWARD), KILLS, 2, "granting"))
 
 
+@pytest.mark.slow
 def test_i5_i8_failing_while_granting_it_ends_the_same(whole: Whole) -> None:
     """I5, I8, C65: a call fails or times out, done or not, and the next run goes on."""
     run_again(whole, sampled(whole.of(Step.REWARD), FAULTS[1:3], 1, "granting"))
 
 
+@pytest.mark.slow
 def test_i5_i8_after_an_approval(waiting: Whole) -> None:
     """I5, I8: what was approved is paid, whatever happens to the run that pays it."""
     run_again(waiting, sampled(waiting.of(Step.REWARD), SOME, 1, "approved"))

@@ -35,7 +35,7 @@ def test_an_undisturbed_run_ends_where_it_should(whole: Whole) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_i8_killed_in_any_step_it_ends_the_same(whole: Whole, step: str) -> None:
     """I1, I2, I5, I8, C78: killed before or after a call, run again: same archive, each grant once, nothing left."""
-    run_again(whole, sampled(whole.of(step), KILLS, 1, step))
+    run_again(whole, sampled(whole.of(step), [KILLS[STEPS.index(step) % len(KILLS)]], 1, step))
 
 
 @pytest.mark.parametrize("step", STEPS)

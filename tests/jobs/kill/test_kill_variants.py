@@ -61,7 +61,9 @@ def kept(season: Prepared) -> Whole:
     return undisturbed(worlds, *CLEAN_NOW)
 
 
-@pytest.mark.parametrize("step", STORING)
+@pytest.mark.parametrize(
+    "step", [step if step is Step.SEAL else pytest.param(step, marks=pytest.mark.slow) for step in STORING]
+)
 def test_i2_i8_in_a_bucket(in_a_bucket: Whole, step: Step) -> None:
     """I2, I8, C42: a request to the store that is killed or fails, done or not: the next run ends the same."""
     requests = [call for call in in_a_bucket.of(step) if call.kind == "store"]
@@ -74,6 +76,7 @@ def test_a_bucket_holds_what_a_folder_does(season: Prepared, in_a_bucket: Whole)
     assert not in_a_bucket.end.differs(folder.end)
 
 
+@pytest.mark.slow
 def test_i1_i8_with_a_key_that_expires(expiring: Whole) -> None:
     """I1, I8, C13: the live key is moved to its private name once, whole, whatever happens to the step."""
     assert LIVE_KEY not in expiring.end.keys
@@ -81,6 +84,7 @@ def test_i1_i8_with_a_key_that_expires(expiring: Whole) -> None:
     run_again(expiring, sampled(expiring.of(Step.CLEAN), SOME, 1, "expiring"))
 
 
+@pytest.mark.slow
 def test_i1_i8_cleaned_later_by_hand(kept: Whole) -> None:
     """I1, I8: the same when an operator cuts the retention short."""
     assert LIVE_KEY not in kept.end.keys

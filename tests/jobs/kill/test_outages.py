@@ -86,7 +86,7 @@ def whole(season: Prepared, s3: S3Server, shared_redis: RedisServer, shared_post
 
 
 def _cases() -> Iterator[object]:
-    quick = {("redis", "hang"), ("postgres", "cut")}
+    quick = {("postgres", "cut")}
     for server in WHERE:
         for mode in ("refuse", "hang", "cut"):
             marks = () if (server, mode) in quick else pytest.mark.slow
