@@ -6,7 +6,9 @@ import errno
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -161,7 +163,7 @@ def _give_output_up() -> None:
 def _run() -> NoReturn:
     code: str | int | None = None
     try:
-        app()
+        _command()()
     except SystemExit as ended:
         if isinstance(ended.__context__, BrokenPipeError):  # of which typer makes code 1
             raise ended.__context__ from None
@@ -171,6 +173,13 @@ def _run() -> NoReturn:
     if not code and isinstance(sys.stdout, _Closed) and sys.stdout.lost:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     sys.exit(code)
+
+
+@cache
+def _command() -> Callable[[], object]:
+    """Return the whole command line as it is run. Making it takes longer than many a command."""
+    command: Callable[[], object] = typer.main.get_command(app)
+    return command
 
 
 class _Closed(TextIOWrapper):
