@@ -108,7 +108,8 @@ class Standing:
             raise ForeignMemberError(
                 f"{self._place(block, at)} has a score that board {self._board.name} cannot have written",
                 detail=error.message,
-                hint="find what else writes to this key, and correct or remove the member",
+                hint="find what else writes to this key, and correct or remove the member; with Finale's own ledger "
+                "finale reconcile --repair does",
             ) from None
 
     def _is_own(self, score: float) -> bool:

@@ -158,16 +158,22 @@ def files(batches: Iterable[pa.RecordBatch], told: pa.Table, rows: int) -> Itera
 
 def _table(batch: pa.RecordBatch, told: pa.Table) -> pa.Table:
     """Return drifting players as rows of ``SCHEMA``; those of whom nothing is told have no cause."""
-    redis, ledger = batch.column("redis_points"), batch.column("ledger_points")
-    difference = pc.subtract_checked(pc.fill_null(redis, 0), pc.fill_null(ledger, 0))
     said: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
-    said["difference"] = pc.if_else(pc.equal(batch.column("class"), "no_score"), None, difference)
+    difference = _difference(pc.fill_null(said["redis_points"], 0), pc.fill_null(said["ledger_points"], 0))
+    said["difference"] = pc.if_else(pc.equal(said["class"], "no_score"), None, difference)
     for name in ("redis_reached_at", "ledger_reached_at"):
         said[name] = said[name].cast(_TIME)
     for name, kind in zip(_TOLD.names, _TOLD.types, strict=True):
         untold = pa.nulls(batch.num_rows - told.num_rows, kind)
         said[name] = pa.chunked_array([*told[name].chunks, untold], kind)
     return pa.table([said[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+def _difference(redis: pa.Array, ledger: pa.Array) -> pa.Array:
+    """Return Redis's points less the ledger's; null where that takes more than 64 bits."""
+    wrapped = pc.subtract(redis, ledger)
+    signs = pc.bit_wise_and(pc.bit_wise_xor(redis, ledger), pc.bit_wise_xor(redis, wrapped))
+    return pc.if_else(pc.less(signs, 0), None, wrapped)
 
 
 def lines(report: dict[str, Any], limit: int) -> list[tuple[Any, ...]]:

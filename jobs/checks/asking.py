@@ -76,6 +76,7 @@ class Repaired:
     players: int
     mended: int = 0  #: totals of the ledger that were made what its results say, and written to Redis
     again: bool = False  #: the season had a snapshot, which is taken again
+    named: bool = False  #: only the players that somebody named
 
     @property
     def words(self) -> str:
@@ -84,7 +85,8 @@ class Repaired:
         again = "; the snapshot is taken again" if self.again else ""
         follows = f"; then: finale season release {name}" if self.season.hold else ""
         told = f"{counted(self.players, 'player has', 'players have')} in Redis what the ledger has"
-        return f"{mended}{told}{again}{follows}"
+        others = f"; whoever else differs is as before, see finale reconcile {name}" if self.named else ""
+        return f"{mended}{told}{again}{others}{follows}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -231,7 +233,7 @@ def repair(
             repairing.repair(outside, season, lease)
         if named:
             _write(outside, season, lease, lambda: iter(named), {"players": len(named), "because": because}, who)
-            return Repaired(season, len(named), mended, again)
+            return Repaired(season, len(named), mended, again, named=True)
         with _gathered(outside, season) as (found, _):
             players = sum(found.kinds().values())
             told = {"players": players, "because": because}

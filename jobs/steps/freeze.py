@@ -59,12 +59,15 @@ class Freeze:
             "applied": applied.players,
             "lost_buckets": applied.lost_buckets,
         }
+        figures = (
+            _figures(summed.players, applied) if season.board.ledger == "own" else "its own writers write the board"
+        )
         if not season.renames:
-            return Done(result, _figures(summed.players, applied))
+            return Done(result, figures)
         renamed = renaming.give_private_name(work.outside, season, work.lease, frozen_at)
         return Done(
             {**result, "rename": renamed.to_json()},
-            f"{_figures(summed.players, applied)}, {renamed.figures}",
+            f"{figures}, {renamed.figures}",
             warnings=renamed.warnings,
         )
 

@@ -248,6 +248,28 @@ def test_an_open_season_on_a_ledger_of_the_users_own(
     finale("reconcile", "cup", "one").refused(4, f"'p9' in {key} has a score that is none of the board's")
 
 
+@pytest.mark.parametrize("compare", ["rows", "buckets"])
+def test_i4_a_difference_of_more_than_64_bits_is_drift_like_any_other(world: World, compare: str) -> None:
+    """I4: points at the ends of a bigint hold the season, with a report that can be read and accepted."""
+    sql = "select who as player_id, n as points, null::timestamptz as reached_at from game"
+    world.configure(
+        f'[board.cup]\nties = "shared"\ncalendar = {{ seasons = [{OVER}] }}\n'
+        f'ledger = {{ sql = "{sql}" }}\nreconcile = {{ compare = "{compare}" }}\n'
+    )
+    world.sql("create table game (who text, n bigint)")
+    world.sql("insert into game values ('ann', -9223372036854775808), ('bob', 9223372036854775807), ('cid', 3)")
+    world.redis.zadd(KEY, {"ann": 5, "bob": -7, "cid": 3})
+    finale("close", "cup", "one", "--as", "ana").refused(
+        22, "differ in 2 players", "ann: Redis 5, ledger -92233720368547758"
+    )
+    (path,) = (world.store / "reports/cup/one").glob("drift-*.parquet")
+    told = {row["player_id"]: row["difference"] for row in pq.read_table(path).to_pylist()}
+    assert told == {b"ann": None, b"bob": None}
+    (report,) = (world.store / "reports/cup/one").glob("drift-*.json")
+    finale("season", "release", "cup", "one", "--accept-drift", report.name, "--because", "x", "--as", "ana").ok()
+    finale("close", "cup", "one").ok()
+
+
 def test_wrong_sql_of_a_ledger_is_cured_by_correcting_it(world: World) -> None:
     """I4: a hold for bad SQL is no dead end: each correction in the configuration counts; the seal has the last."""
 
