@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from leaderboard.encoding import SAVE_AS_UTF_8, is_utf_16
@@ -12,10 +11,10 @@ from leaderboard.files import check_file
 from leaderboard.wording import listed
 
 _NAMED = 5  # files of a folder
-_LOOK = "look at the path, and at who may read it"
+LOOK = "look at the path, and at who may read it"  #: the remedy that is always right
 
 
-def read_text(path: Path, otherwise: str = _LOOK) -> str:
+def read_text(path: Path, otherwise: str = LOOK) -> str:
     """Return the text of a file, a byte order mark taken away; raise InputError with the reason and a remedy.
 
     ``otherwise`` is the remedy where the reason names none.
@@ -41,7 +40,7 @@ def read_secret(what: str, file: str) -> str:
     return value
 
 
-def read_lines(path: Path, otherwise: str = _LOOK) -> Iterator[str]:
+def read_lines(path: Path, otherwise: str = LOOK) -> Iterator[str]:
     """Yield the lines of a file as they stand, ends included; raise InputError with the reason, also if it is empty.
 
     For files that may be large; ``csv`` takes the lines. ``otherwise`` as for ``read_text``.
@@ -57,23 +56,6 @@ def read_lines(path: Path, otherwise: str = _LOOK) -> Iterator[str]:
         raise InputError(f"{path} cannot be read: {reason}", hint=remedy or otherwise) from None
     if empty:
         raise InputError(f"{path} is an empty file", hint=otherwise)
-
-
-def csv_rows(
-    path: Path, columns: Sequence[str], optional: Sequence[str] = (), otherwise: str = _LOOK
-) -> Iterator[tuple[int, dict[str, str | None]]]:
-    """Yield line number and cells of each row of a CSV file; raise InputError for what is none, or lacks a column."""
-    reader = csv.DictReader(read_lines(path, otherwise))
-    try:
-        if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
-            raise InputError(
-                f"{path}: the header lacks {', '.join(missing)}",
-                hint=f"the first line names the columns: {','.join((*columns, *optional))}",
-            )
-        for row in reader:
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num} cannot be read: {error}", hint=otherwise) from None
 
 
 def unreadable(path: Path, error: OSError | ValueError) -> tuple[str, str]:

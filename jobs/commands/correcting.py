@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from config.texts import csv_rows, read_lines
+from config.csv_files import csv_rows
+from config.texts import read_lines
 from jobs import output
 from jobs.commands.common import (
     As,
@@ -129,7 +130,7 @@ def _players(value: str, binary: bool) -> list[bytes]:
     if path.suffix == ".txt":
         lines = [(number, line.rstrip("\r\n")) for number, line in enumerate(read_lines(path), 1)]
     else:
-        lines = [(number, row["player_id"] or "") for number, row in csv_rows(path, ("player_id",))]
+        lines = [(number, row["player_id"]) for number, row in csv_rows(path, ("player_id",), ("reason",))]
     found = [player_id(text, f"{path}, line {number}:", binary=binary) for number, text in lines if text]
     if not found:
         raise InputError(f"{path} names no player", hint="a .txt has an id a line, a .csv a column player_id")

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from archive.facts import encode_facts
 from archive.fetch import read_parts_checked
 from archive.sealed_grants import FactFile
-from config.texts import csv_rows
+from config.csv_files import csv_rows
 from jobs.payout.sealed import committed
 from jobs.wiring import Outside
 from leaderboard.errors import ConfigError, InputError
@@ -185,9 +185,6 @@ def _file(path: Path, columns: Sequence[str], optional: Sequence[str], *, binary
     block: list[tuple[Any, ...]] = []
     for line, row in csv_rows(path, columns, optional, "the path in a reward table is from that table's own folder"):
         given = [row.get(name) for name in (*columns, *optional)]
-        if not all(given[: len(columns)]):
-            empty = next(name for name, value in zip(columns, given, strict=False) if not value)
-            raise InputError(f"{path}, line {line}: {empty} is empty", hint="give each line a value of it")
         block.append((_id(str(given[0]), path, line, binary=binary), *given[1:]))
         if len(block) >= _AT_ONCE:
             yield block

@@ -170,6 +170,20 @@ def test_what_cannot_be_corrected_is_told(closed: World, words: tuple[str, ...],
     assert differing(before, closed.picture()) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('player_id,reason\na,"cheater\nb,bot\nc,bot\n', "line 2 cannot be read: unexpected end of data"),
+        ("reason,player_id\na\nbot,c\n", "line 2: 1 cells where the header names 2"),
+        ("player_id,reason\na,bot\n,bot\n", "line 3: player_id is empty"),
+    ],
+)
+def test_a_file_of_players_is_taken_whole_or_not_at_all(closed: World, text: str, said: str) -> None:
+    """A row that a quote hides, or that has no id, is never passed over: the file is refused with the line."""
+    (closed.folder / "q.csv").write_text(text)
+    finale(*CORRECT, "--exclude", str(closed.folder / "q.csv"), "--preview").refused(4, "q.csv", said)
+
+
 def test_nothing_to_correct_before_anything_was_granted(world: World) -> None:
     """A season that is not rewarded yet has another remedy: its table and exclusions."""
     world.configure(BOARD, cup=TABLE)

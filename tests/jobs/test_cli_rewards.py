@@ -289,6 +289,18 @@ def test_facts_that_cannot_be_used_hold_the_season(game: World, head: str, words
     assert game.sql("select count(*) from game.bans") == [(2,)]
 
 
+def test_a_file_with_a_quote_that_is_not_closed_holds_the_season(world: World) -> None:
+    """I4: players on the lines after the quote would be paid; mended and released, they are not."""
+    played(world, 'exclude = [{ file = "q.csv" }]')
+    (world.folder / "q.csv").write_text('player_id,reason\nc,"cheater\nb,bot\na,bot\n')
+    finale("close", "cup", "s1").refused(22, "so nobody is paid", "q.csv, line 2", "unexpected end of data")
+    assert granted(world) == {}
+    (world.folder / "q.csv").write_text('player_id,reason\nc,"cheater"\nb,bot\na,bot\n')
+    finale("season", "release", "cup", "s1", *NAME).ok()
+    finale("close", "cup", "s1").ok()
+    assert granted(world) == {"d": [100], "e": [10], "f": [10]}
+
+
 def test_facts_that_are_sealed_do_not_change_with_their_source(game: World) -> None:
     """I2, I10: the source changes after the seal; closing again and verifying still see what was used."""
     played(game, 'exclude = [{ table = "game.bans" }]')
