@@ -84,7 +84,9 @@ with mine as (
 )
 update finale.season s
 set hold_reason = %(reason)s, hold_detail = %(detail)s, hold_hint = %(hint)s, held_at = coalesce(s.held_at, clock_timestamp()),
-    attempts = s.attempts + 1, last_error = %(reason)s
+    attempts = s.attempts + 1, last_error = %(reason)s,
+    -- Of an adopted key it stands for a person's "now", which a hold ends: no tick removes the key after a release.
+    keep_until = case when s.adopted then null else s.keep_until end
 from mine
 where s.season_id = mine.season_id
 returning s.season_id;
@@ -105,13 +107,15 @@ returning s.season_id;
 
 -- name: release
 update finale.season
-set hold_reason = null, hold_detail = null, hold_hint = null, held_at = null, attempts = 0, retry_at = null
+set hold_reason = null, hold_detail = null, hold_hint = null, held_at = null, attempts = 0, retry_at = null,
+    keep_until = case when adopted then null else keep_until end
 where season_id = %(key)s and held_at is not null
 returning season_id;
 
 -- name: hold_by_hand
 update finale.season
-set hold_reason = %(reason)s, hold_detail = '', hold_hint = %(hint)s, held_at = clock_timestamp()
+set hold_reason = %(reason)s, hold_detail = '', hold_hint = %(hint)s, held_at = clock_timestamp(),
+    keep_until = case when adopted then null else keep_until end
 where season_id = %(key)s and held_at is null
 returning season_id;
 

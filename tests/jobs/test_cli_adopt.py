@@ -10,6 +10,7 @@ import pytest
 
 from archive.seal import Seal, StandingFacts
 from jobs.seasons import runner
+from jobs.steps.clean import Clean
 from leaderboard.board import Board
 from leaderboard.codec import codec_for, to_microseconds
 from leaderboard.errors import UnavailableError
@@ -128,6 +129,55 @@ def test_an_adopted_season_goes_on_only_when_a_person_says_so(cup: World) -> Non
     finale("clean", "cup", "s2025m01", "--now", "--as", "ana").ok()
     assert cup.redis.keys(f"*{KEY}*") == []
     assert len(finale("standings", "cup", "s2025m01", "--json").ok().json) == 3
+
+
+def delivered(cup: World) -> None:
+    finale(*ADOPT).ok()
+    finale("close", "cup", "s2025m01").ok()
+
+
+def kept_until_now_is_said_again(cup: World) -> None:
+    """No tick, nor a clean of all that is due, removes the key; only another clean --now does."""
+    finale("tick").ok()
+    finale("clean").ok()
+    finale("clean", "cup", "s2025m01").refused(6, "finale clean cup s2025m01 --now")
+    assert (cup.redis.exists(KEY), cup.state("cup", "s2025m01")) == (1, "delivered")
+    finale("clean", "cup", "s2025m01", "--now", "--as", "ana").ok()
+    assert (cup.redis.exists(KEY), cup.state("cup", "s2025m01")) == (0, "cleaned")
+
+
+def test_a_hold_of_the_clean_ends_the_decision_to_forget_an_adopted_key(cup: World) -> None:
+    """Refused as the key had changed and released again, the key stays for ever though it is equal once more."""
+    delivered(cup)
+    cup.redis.zadd(KEY, {"ann": 8})
+    finale("clean", "cup", "s2025m01", "--now", "--as", "ana").refused(22, "ann")
+    assert finale("season", "show", "cup", "s2025m01", "--json").ok().json["keep_until"] is None
+    finale("season", "release", "cup", "s2025m01", "--because", "decided to keep it", "--as", "ana").ok()
+    cup.redis.zadd(KEY, ROWS)
+    kept_until_now_is_said_again(cup)
+
+
+@pytest.mark.parametrize("held_by", ["a person", "an older version"])
+def test_a_hold_by_hand_and_any_release_end_that_decision_too(
+    cup: World, monkeypatch: pytest.MonkeyPatch, held_by: str
+) -> None:
+    """A season put on hold while its clean waits, or held before holds ended the decision, keeps its key as well."""
+
+    def cut_off(*_: Any, **__: Any) -> None:
+        raise UnavailableError("cut off")
+
+    delivered(cup)
+    with monkeypatch.context() as patch:
+        patch.setattr(Clean, "act", cut_off)
+        finale("clean", "cup", "s2025m01", "--now", "--as", "ana").refused(10, "cut off")
+    kept = "select keep_until is not null from finale.season where season = 's2025m01' and board = 'cup'"
+    assert cup.sql(kept) == [(True,)]
+    finale("season", "hold", "cup", "s2025m01", "--because", "wait", "--as", "ana").ok()
+    assert cup.sql(kept) == [(False,)]
+    if held_by == "an older version":
+        cup.sql("update finale.season set keep_until = now() where season = 's2025m01'")
+    finale("season", "release", "cup", "s2025m01", "--as", "ana").ok()
+    kept_until_now_is_said_again(cup)
 
 
 def test_the_same_key_may_be_adopted_season_after_season(cup: World) -> None:
