@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from leaderboard.errors import FinaleError, InputError
@@ -28,7 +29,8 @@ class Marks:
     ``starts``: whether the row is the first of those with its rank. ``gone``: not eligible, or excluded; None if nobody
     is. ``league``: 0 for none, else one more than the place in ``leagues``; None without leagues. ``previous``: bit i
     is set if the i-th of the table's ranges of previous ranks holds the player's; None without. ``points``: for each
-    rule that asks for points, the positions that have them.
+    rule that asks for points, the positions that have them. ``absent``: the rows of the fact ``excluded`` whose player
+    is not on the board, in their order; None without that fact.
     """
 
     starts: NDArray[np.bool_]
@@ -37,6 +39,7 @@ class Marks:
     leagues: tuple[str, ...]
     previous: NDArray[np.uint8] | None
     points: dict[str, Interval]
+    absent: pa.Table | None = None
 
     @property
     def rows(self) -> int:
@@ -59,15 +62,16 @@ def mark(batches: Iterable[pa.RecordBatch], table: RewardTable, facts: Facts) ->
     if not facts.tables:
         for batch in batches:
             reading.add(batch)
-        return reading.marks(None, None, (), None)
+        return reading.marks(None, None, (), None, None)
     leagues = _leagues(facts)
     joined = _Joined(table, facts, leagues)
     try:
         joined.read(reading, batches)
         gone, league, previous = joined.found(reading.rows)
+        absent = joined.absent()
     finally:
         joined.close()
-    return reading.marks(gone, league, leagues, previous)
+    return reading.marks(gone, league, leagues, previous, absent)
 
 
 def _leagues(facts: Facts) -> tuple[str, ...]:
@@ -128,20 +132,22 @@ class _Reading:
         league: NDArray[np.uint16] | None,
         leagues: tuple[str, ...],
         previous: NDArray[np.uint8] | None,
+        absent: pa.Table | None,
     ) -> Marks:
         if self._few:
             few = np.concatenate(self._few)
             gone = few if gone is None else gone | few
         starts = np.concatenate(self._starts) if self._starts else np.empty(0, bool)
-        return Marks(starts, gone, league, leagues, previous, dict(self._points))
+        return Marks(starts, gone, league, leagues, previous, dict(self._points), absent)
 
 
 _JOIN = """
 select s.position,
        ({gone}) as gone,
        {league} as league,
-       ({previous})::utinyint as previous
-from standings s {joins}
+       ({previous})::utinyint as previous,
+       case when s.listed then s.player_id end as excluded
+from (select *, {listed} as listed from standings) s {joins}
 """
 
 
@@ -164,6 +170,7 @@ class _Joined:
         self._league = np.zeros(0, np.uint16)
         self._previous = np.zeros(0, np.uint8)
         self._counted = 0
+        self._excluded: list[pa.Array] = []  # ids of excluded players who are on the board
         for name, known in facts.tables.items():
             self._connection.register(name, known.set_column(0, "player_id", known["player_id"].cast(pa.binary())))
         if leagues:
@@ -202,7 +209,7 @@ class _Joined:
         table = self._table
         gone = []
         if "excluded" in known:
-            gone.append("s.player_id in (select player_id from excluded)")
+            gone.append("s.listed")
         if "eligible" in known and table.eligible is not None and table.eligible.given:
             gone.append("s.player_id not in (select player_id from eligible)")
         if "matches" in known and table.eligible is not None and table.eligible.min_matches is not None:
@@ -219,6 +226,7 @@ class _Joined:
         if bits:
             joins += " left join previous p on p.player_id = s.player_id"
         return _JOIN.format(
+            listed="player_id in (select player_id from excluded)" if "excluded" in known else "false",
             gone=" or ".join(gone) or "false",
             league="coalesce(n.number, 0)::usmallint" if self._leagues else "0::usmallint",
             previous=" + ".join(bits) or "0",
@@ -239,6 +247,8 @@ class _Joined:
         self._league[at] = part.column("league").to_numpy()
         self._previous[at] = part.column("previous").to_numpy()
         self._counted += at.size
+        if len(excluded := part.column("excluded").drop_null()):
+            self._excluded.append(excluded)
 
     def found(self, rows: int) -> tuple[NDArray[np.bool_] | None, NDArray[np.uint16] | None, NDArray[np.uint8] | None]:
         """Return who is gone, leagues and previous ranks of ``rows`` rows, as ``Marks`` has them."""
@@ -251,3 +261,11 @@ class _Joined:
             self._league[:rows] if self._leagues else None,
             self._previous[:rows] if previous_ranges(self._table) else None,
         )
+
+    def absent(self) -> pa.Table | None:
+        """Return which excluded players were on no row, as ``Marks`` has them."""
+        known = self._facts.get("excluded")
+        if known is None:
+            return None
+        there = pa.chunked_array(self._excluded, pa.binary()).combine_chunks()
+        return known.filter(pc.invert(pc.is_in(known["player_id"].cast(pa.binary()), value_set=there)))

@@ -124,14 +124,19 @@ def approve(
 
 
 def _print(told: dict[str, Any]) -> None:
+    from jobs.payout.absent import Absent
+
     if told["caveat"]:
         output.out.print(told["caveat"], markup=False, style="bold")
     removed = f", {told['removed']:,} excluded or not eligible" if told["removed"] else ""
     output.out.print(
         f"{told['board']}/{told['season']}: {counted(told['players'], 'player')}{removed}; "
-        f"{counted(told['grants'], 'grant')} to {told['paid_players']:,}, by {told['table']}\n",
+        f"{counted(told['grants'], 'grant')} to {told['paid_players']:,}, by {told['table']}",
         markup=False,
     )
+    for one in told["not_on_board"]:
+        output.out.print(str(Absent(**{**one, "first": tuple(one["first"])})), markup=False)
+    output.out.print()
     output.print_table(
         ("rule", "condition", "players", "items", "first of them"),
         [

@@ -22,6 +22,7 @@ from archive.sealed_grants import GrantFacts
 from config.texts import read_text
 from jobs.checks.reconciling import staged_rows
 from jobs.payout import rewarding
+from jobs.payout.absent import absent
 from jobs.payout.facts import Collected, collect, previous_season
 from jobs.payout.rewarding import Standings
 from jobs.payout.sealed import committed
@@ -130,6 +131,7 @@ def _told(
         "hash": found.totals.digest(),
         "players": found.plan.marks.rows,
         "removed": 0 if gone is None else int(gone.sum()),
+        "not_on_board": [one.to_json() for one in absent(found.plan)],
         "grants": found.totals.rows,
         "paid_players": found.totals.players,
         "approval": chosen.table.approval,

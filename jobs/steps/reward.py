@@ -15,7 +15,7 @@ from archive.parts import Part, PartWriter
 from archive.publish import publish
 from archive.seal import Seal
 from archive.sealed_grants import GrantFacts
-from jobs.payout import rewarding
+from jobs.payout import absent, rewarding
 from jobs.payout.facts import collect
 from jobs.payout.rewarding import Paying
 from jobs.payout.sealed import check_there, committed
@@ -77,11 +77,12 @@ class Reward:
         return Act("compute the grants from the sealed files, seal them, write them as rows")
 
     def act(self, work: Acting, facts: Facts) -> Done:
-        row = facts.committed
+        row, warnings = facts.committed, tuple[str, ...]()
         if row is None:
             if facts.paying is None:
                 return Done({"grants": 0, "table": None}, _NO_TABLE)
-            row = commit(work, "grants", _stage(work, facts.paying))
+            staged, warnings = _stage(work, facts.paying)
+            row = commit(work, "grants", staged)
         seal = put(work, row)
         publish(work.outside.store, seal)
         assert isinstance(seal.facts, GrantFacts)
@@ -98,6 +99,7 @@ class Reward:
                 "path": seal.path,
             },
             f"{seal.facts.rows:,} grants: {sums or 'nothing'}{_by(facts)}",
+            warnings=warnings,
         )
 
 
@@ -107,8 +109,11 @@ def _by(facts: Facts) -> str:
     return _TABLE_CHANGED if facts.changed else ""
 
 
-def _stage(work: Acting, paying: Paying) -> GrantFacts:
-    """Compute and stage the grants, put the facts; raise SeasonHeldError if these may not be paid."""
+def _stage(work: Acting, paying: Paying) -> tuple[GrantFacts, tuple[str, ...]]:
+    """Compute and stage the grants, put the facts; return what to seal, and what a person should look after.
+
+    Raises SeasonHeldError if these may not be paid.
+    """
     season, store, table = work.season, work.outside.store, paying.table
     seal = committed(work.outside, season, "standings")
     with _facts_of(season, AccessError, ConfigError, InputError):
@@ -128,7 +133,7 @@ def _stage(work: Acting, paying: Paying) -> GrantFacts:
         raise
     for file, data in collected.files:
         put_facts(store, season.board.name, season.id, file, data)
-    return GrantFacts(
+    staged = GrantFacts(
         attempt=attempt,
         rows=found.totals.rows,
         parts=tuple(parts),
@@ -138,6 +143,7 @@ def _stage(work: Acting, paying: Paying) -> GrantFacts:
         digest=found.totals.digest(),
         facts=collected.named,
     )
+    return staged, absent.warnings(found.plan)
 
 
 @contextmanager

@@ -301,6 +301,34 @@ def test_a_file_with_a_quote_that_is_not_closed_holds_the_season(world: World) -
     assert granted(world) == {"d": [100], "e": [10], "f": [10]}
 
 
+def test_exclusions_that_match_nobody_are_told(game: World) -> None:
+    """A stray space or quote in an id would pay who was meant: preview and close name such ids, quoted.
+
+    Players of a table who are not on the board are told in the preview, and warned of if it has no others.
+    """
+    game.sql("insert into game.bans values ('elsewhere', 'bot', '2021-06-30')")
+    played(game, 'exclude = [{ file = "x.csv" }, { table = "game.bans" }, { sql = "select 7 as player_id" }]')
+    (game.folder / "x.csv").write_text('player_id,reason\n b,x\nc ,x\na"1,x\nd,x\n')
+    finale("close", "cup", "s1", "--until", "seal").ok()
+    told = finale("rewards", "preview", "cup", "s1", "--json").ok().json
+    assert (told["removed"], told["not_on_board"]) == (
+        3,
+        [
+            {"source": "file x.csv", "players": 3, "of": 4, "first": [" b", "c ", 'a"1']},
+            {"source": "table game.bans", "players": 1, "of": 3, "first": ["elsewhere"]},
+            {"source": "sql", "players": 1, "of": 1, "first": ["7"]},
+        ],
+    )
+    file, table, sql = (
+        """file x.csv excludes 3 players not on the board: ' b', 'c ', 'a"1'""",
+        "table game.bans excludes 1 player not on the board: 'elsewhere'",
+        "sql excludes 1 player not on the board: '7'",
+    )
+    assert all(one in finale("rewards", "preview", "cup", "s1").ok().out for one in (file, table, sql))
+    log = [json.loads(line) for line in finale("close", "cup", "s1").ok().err.splitlines()]
+    assert [line["warning"] for line in log if "warning" in line] == [file, sql]
+
+
 def test_facts_that_are_sealed_do_not_change_with_their_source(game: World) -> None:
     """I2, I10: the source changes after the seal; closing again and verifying still see what was used."""
     played(game, 'exclude = [{ table = "game.bans" }]')

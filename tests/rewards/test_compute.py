@@ -169,6 +169,19 @@ def test_a_big_board_equals_brute_force_wherever_ties_and_blocks_end(monkeypatch
     assert found == expected
 
 
+@pytest.mark.parametrize("binary", [False, True])
+def test_who_is_excluded_and_not_on_the_board_is_known(binary):
+    """In the order of the facts, wherever batches end; without exclusions nothing is known."""
+    rows, table = standings([5, 4, 3]), make_table(rule("all", condition={"all": True}))
+    facts = NO_FACTS.excluding([b"z", player(2), b" x", player(0)], "why", "file x", binary=binary)
+    for cuts in ([], [1, 2]):
+        marks = plan(batches(rows, cuts, binary), table, facts).marks
+        assert marks.absent["player_id"].cast(pa.binary()).to_pylist() == [b"z", b" x"]
+        assert marks.gone.tolist() == [True, False, True]
+    assert plan(batches([], (), binary), table, facts).marks.absent.num_rows == 4
+    assert plan(batches(rows), table).marks.absent is None
+
+
 def test_no_players_no_grants():
     """An empty season, with or without an empty batch, grants nothing."""
     table = make_table(rule("everyone"))
