@@ -87,14 +87,18 @@ def undelivered(database: Database, key: int, number: int) -> tuple[int, int]:
 def without_late_voids(database: Database, season: Season) -> list[dict[str, Any]]:
     """Return, for each player with a result voided after the freeze, what his results without it come to.
 
-    Rows have ``player_id``, ``points``, ``reached_at`` and ``matches``; points and time are None for a player with no
-    result left. Nothing is changed. Raises WrongStateError if results of the season are not in the ledger any more.
+    Rows have ``player_id``, ``points``, ``reached_at`` and ``matches``, then ``frozen_points`` and
+    ``frozen_reached_at``, what his results came to at the freeze; points and times are None without a result. Nothing
+    is changed. Raises WrongStateError if results of the season are not in the ledger any more.
     """
     with database.transaction():
         counting.stage(database, [counting.rule(season.key, season.board, season.bounds)])
         database.rows("corrections.touched", {"key": season.key})
         source = counting.source_id(database, season.board.source)
+        database.rows("counting.recount", {"source_id": source, "late_voids": True})
+        database.rows("corrections.as_frozen")
         database.rows("counting.recount", {"source_id": source, "late_voids": False})
         found = database.rows("corrections.right_totals")
         match_rows.check_kept(database, season, hint="give the players to exclude by hand: --exclude")
-    return [{**row, "points": None if row["points"] is None else int(row["points"])} for row in found]
+    whole = ("points", "frozen_points")
+    return [{**row, **{name: None if row[name] is None else int(row[name]) for name in whole}} for row in found]

@@ -144,6 +144,13 @@ def _show(planned: Preview, told: dict[str, Any]) -> None:
         gone = told["not_on_board"]
         output.err.print(f"not on the board: {counted(len(gone), 'player')}: {listed(gone, 10)}", markup=False)
         output.err.print(f"a file of players is named {' or '.join(_FILES)}: any other name is a player's")
+    if told["left_as_sealed"]:
+        left = told["left_as_sealed"]
+        output.err.print(
+            f"left as sealed, since the ledger had other numbers (an accepted drift): {counted(len(left), 'player')}: "
+            f"{listed(left, 10)}; a voided match of theirs is put right with --exclude or --table",
+            markup=False,
+        )
     if not planned.change.rows:
         output.out.print("nothing differs from what was granted, so there is nothing to correct")
         return

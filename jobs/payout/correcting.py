@@ -48,6 +48,7 @@ _SHOWN = 20  # rows that a preview shows
 class Preview:
     """What a correction would do: the number it would have, what it gives and takes, its first rows.
 
+    ``left`` are players with voided matches who stay as they were sealed, since the ledger had something else of them.
     ``over`` are the items of which more would be paid in all, with it, than the budget of its table has.
     """
 
@@ -55,6 +56,7 @@ class Preview:
     change: Change = field(default_factory=Change)
     first: list[dict[str, Any]] = field(default_factory=list)
     not_on_board: list[bytes] = field(default_factory=list)
+    left: tuple[bytes, ...] = ()
     over: list[Overrun] = field(default_factory=list)
 
     def to_json(self, *, binary: bool) -> dict[str, Any]:
@@ -74,6 +76,7 @@ class Preview:
             "over_budget": [{"item": one.item, "cost": one.cost, "budget": one.cap} for one in self.over],
             "first": [{**row, "player_id": name(row["player_id"])} for row in self.first],
             "not_on_board": [name(player) for player in self.not_on_board],
+            "left_as_sealed": [name(player) for player in self.left],
         }
 
 
@@ -89,6 +92,7 @@ def preview(outside: Outside, season: Season, request: Request) -> Preview:
     so_far = sealed(outside, season)
     basis, _ = basis_for(outside, season, so_far, request)
     found = Preview(so_far.number, not_on_board=_missing(outside, so_far, request, basis))
+    found.left = request.voided.left if request.voided else ()
     for batch in _rows(outside, so_far, basis):
         found.change.add(batch)
         if len(found.first) < _SHOWN:

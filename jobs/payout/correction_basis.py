@@ -95,7 +95,7 @@ def basis_for(outside: Outside, season: Season, so_far: Sealed, request: Request
         excluded = facts.get("excluded")
         assert excluded is not None
         added["excluded"] = encode_facts("excluded", excluded, told)
-    if request.voided is not None:
+    if request.voided is not None and request.voided.changed.num_rows:
         changed = merged(changed, request.voided.changed)
         added[CHANGED] = encode_facts(CHANGED, changed, f"{told}: voided matches")
     if (right := _matches_left(outside, season, before, request, "matches" in added)) is not None:
@@ -118,7 +118,7 @@ def _matches_left(outside: Outside, season: Season, before: Basis, request: Requ
     if "matches" not in needed(request.table or before.table):
         return None
     if request.voided is not None:
-        return request.voided.matches
+        return request.voided.matches if request.voided.matches.num_rows else None
     if counted and before.changed is not None:
         return late_voids(outside, season).among(before.changed["player_id"])
     return None

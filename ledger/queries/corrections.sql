@@ -27,7 +27,15 @@ where season_id = %(key)s and player_id = %(player)s order by correction, rule, 
 create temp table touched on commit drop as
 select distinct season_id, player_id from finale.late_void where season_id = %(key)s;
 
+-- name: as_frozen
+-- What was counted with the late voids; the table is then empty for what is right without them.
+create temp table as_frozen on commit drop as select player_id, points, reached_at from recounted;
+delete from recounted;
+
 -- name: right_totals
-select t.player_id, r.points, r.reached_at, coalesce(r.matches, 0) as matches
-from touched t left join recounted r using (season_id, player_id)
+select t.player_id, r.points, r.reached_at, coalesce(r.matches, 0) as matches,
+       f.points as frozen_points, f.reached_at as frozen_reached_at
+from touched t
+left join recounted r using (season_id, player_id)
+left join as_frozen f using (player_id)
 order by t.player_id;
