@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from archive.each_seal import read_each
 from archive.faults import Fault, told
+from archive.fetch import size_faults
 from archive.layout import PLACES, kind_order, parse_part, parse_seal, published_dir, seal_path, seals_dir
 from archive.objects import Store
 from archive.seal import Seal, sha256
@@ -51,12 +52,11 @@ class Catalog:
     seals: tuple[Sealed, ...]
     faults: tuple[Fault, ...]
 
-    def check(self) -> None:
-        """Raise ArchiveMismatchError if a seal could not be read."""
-        if self.faults:
-            raise ArchiveMismatchError(
-                "not every seal can be read", detail=told(self.faults), hint="restore these files from a backup"
-            )
+    def check(self, damaged: Sequence[Fault] = ()) -> None:
+        """Raise ArchiveMismatchError if a seal could not be read, or parts are ``damaged``."""
+        if faults := (*self.faults, *damaged):
+            what = "not all of the archive is as it was sealed" if damaged else "not every seal can be read"
+            raise ArchiveMismatchError(what, detail=told(faults), hint="restore these files from a backup")
 
 
 def read_catalog(store: Store, board: str | None = None) -> Catalog:
@@ -131,21 +131,37 @@ def unsealed(store: Store, board: str | None = None) -> tuple[Fault, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What of the sealed parts is not in place: ``missing`` tells by the path of its seal what a season has not;
+    ``damaged`` has the parts of another size, which no copying leaves: each is put once, whole.
+    """
+
+    missing: dict[str, str]
+    damaged: tuple[Fault, ...]
+
+
 def unpublished(store: Store, seals: Iterable[Sealed]) -> dict[str, str]:
-    """Return, by the path of its seal, what is missing of a season that is not in place whole; empty if all are.
+    """Return, by the path of its seal, what is missing of a season that is not in place whole; empty if all are."""
+    return places(store, seals).missing
+
+
+def places(store: Store, seals: Iterable[Sealed]) -> Places:
+    """Return what of ``seals`` is not in place.
 
     A part is in place if it has the sealed size: nothing is read. A season that has just been sealed is still being
-    copied.
+    copied: parts of it are not there.
     """
     wanted = [one.seal for one in seals]
-    places = dict.fromkeys(seal.place.partition("/")[0] for seal in wanted)
-    sizes = {stored.path: stored.size for place in places for stored in store.list(place)}
-    missing = {}
+    roots = dict.fromkeys(seal.place.partition("/")[0] for seal in wanted)
+    sizes = {stored.path: stored.size for root in roots for stored in store.list(root)}
+    missing, damaged = {}, []
     for seal in wanted:
+        damaged += size_faults(sizes, seal.place, seal.facts.parts)
         absent = [part.name for part in seal.facts.parts if sizes.get(f"{seal.place}/{part.name}") != part.size]
         if absent:
             missing[seal.path] = f"{seal.place} has not {', '.join(absent)} as sealed"
-    return missing
+    return Places(missing, tuple(damaged))
 
 
 def _order(one: Sealed) -> tuple[str, int, str, int]:

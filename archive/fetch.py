@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -100,12 +100,18 @@ def place_faults(store: Store, place: str, parts: Sequence[Part]) -> list[Fault]
     found = {stored.path: stored.size for stored in store.list(place)}
     return [
         *(Fault(path, "is missing", expected=size) for path, size in sealed.items() if path not in found),
-        *(
-            Fault(path, f"has {found[path]:,} bytes, the seal says {size:,}", expected=size, found=found[path])
-            for path, size in sealed.items()
-            if found.get(path, size) != size
-        ),
+        *size_faults(found, place, parts),
         *(Fault(path, "was not sealed", found=size) for path, size in found.items() if path not in sealed),
+    ]
+
+
+def size_faults(found: Mapping[str, int], place: str, parts: Sequence[Part]) -> list[Fault]:
+    """Return the parts of ``place`` that are there in another size than sealed; ``found`` has the sizes by path."""
+    sealed = {f"{place}/{part.name}": part.size for part in parts}
+    return [
+        Fault(path, f"has {found[path]:,} bytes, the seal says {size:,}", expected=size, found=found[path])
+        for path, size in sealed.items()
+        if found.get(path, size) != size
     ]
 
 

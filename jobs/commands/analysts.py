@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +18,11 @@ import typer
 from jobs import output
 from jobs.commands.common import AsJson, BoardName, SeasonName, named_path, settings
 from jobs.commands.common import player_id as as_bytes
-from leaderboard.errors import InputError, UnknownNameError
+from leaderboard.errors import ArchiveMismatchError, InputError, UnknownNameError
 from leaderboard.wording import counted
 
 if TYPE_CHECKING:
+    from archive.catalog import Catalog, Places
     from archive.layout import Kind
     from archive.lookup import Past
     from archive.objects import Store
@@ -62,11 +64,11 @@ def sql(
     """Run a query over the views seasons, standings, grants, corrections, grants_net, which hold sealed parts only.
 
     Without a query, print the views' definitions, ready for the duckdb shell. The query can read nothing but the views,
-    and write nothing.
+    and write nothing. A damaged seal or part is left out, and ends it with exit code 30.
 
     Example: finale archive sql "select season, player_id, points from standings where board = 'goals' and rank = 1"
     """
-    from archive.catalog import read_catalog, unpublished
+    from archive.catalog import places, read_catalog
     from archive.query import run
     from archive.views import definitions, notes, read_parquet
 
@@ -76,13 +78,14 @@ def sql(
         raise InputError("the query is empty", hint="leave it out to see the views")
     store = archive_store()
     catalog = read_catalog(store)
-    missing = unpublished(store, catalog.seals)
+    found = places(store, catalog.seals)
+    missing = found.missing
     for note in notes(catalog, missing):
         output.err.print(f"note: {note}", markup=False)
     if query is None or printed:
         statements = definitions(catalog, missing, read_parquet(store))
         typer.echo("\n".join([*statements, query] if query else statements))
-        catalog.check()
+        catalog.check(found.damaged)
         return
     with run(store, catalog, missing, query) as result:
         if as_csv:
@@ -91,7 +94,7 @@ def sql(
             _write_json(result.columns, result.rows())
         else:
             _show(result.columns, result.rows())
-    catalog.check()  # after what can be read: the rest of the archive is as good as it was
+    catalog.check(found.damaged)  # after what can be read: the rest of the archive is as good as it was
 
 
 def export(
@@ -122,11 +125,11 @@ def player(
 ) -> None:
     """Show a player's position, rank and points in every sealed season, without reading what cannot hold them.
 
-    A season whose parts are not in place is left out, with a note.
+    A season whose parts are not in place is left out, with a note; after one that is damaged it ends with exit code 30.
 
     Example: finale archive player "Harry Kane" --board goals
     """
-    from archive.catalog import Catalog, read_catalog, unpublished
+    from archive.catalog import places, read_catalog
     from archive.lookup import history
     from archive.views import notes
 
@@ -135,8 +138,9 @@ def player(
     standings = [one for one in catalog.seals if one.seal.kind == "standings"]
     if standings and all(one.seal.board.get("member") == "binary" for one in standings):
         as_bytes(player_id, "PLAYER", binary=True)
-    missing = unpublished(store, standings)
-    for note in notes(Catalog(catalog.seals, ()), missing):
+    in_place = places(store, standings)
+    missing = in_place.missing
+    for note in notes(replace(catalog, faults=()), missing):
         output.err.print(f"note: {note}", markup=False)
     found = history(store, [one for one in standings if one.seal.path not in missing], player_id)
     if as_json:
@@ -158,13 +162,30 @@ def player(
             ],
             numbers=("position", "rank", "of", "points"),
         )
-    catalog.check()
+    try:
+        catalog.check(in_place.damaged)
+    except ArchiveMismatchError as error:
+        unread = _unread(catalog, in_place)
+        if found or not unread:
+            raise
+        could = counted(unread, "sealed season")
+        message = f"whether a season has a player '{player_id}' cannot be told: {could} could not be read"
+        raise ArchiveMismatchError(message, detail=error.detail, hint=error.hint) from None
     if not found:
         raise UnknownNameError(
             f"no sealed season has a player '{player_id}'",
             detail=f"{counted(len(missing), 'season was', 'seasons were')} not looked at" if missing else "",
             hint="ids are compared byte for byte; finale archive list shows what is sealed",
         )
+
+
+def _unread(catalog: Catalog, in_place: Places) -> int:
+    """Return of how many seasons the standings could not be read, for want of their seal or of a part as sealed."""
+    from archive.layout import parse_part, parse_seal
+
+    seals = [parse_seal(fault.file) for fault in catalog.faults]
+    parts = [parse_part(fault.file) for fault in in_place.damaged]
+    return len({(one.board, one.season) for one in (*seals, *parts) if one is not None and one.kind == "standings"})
 
 
 def _past(one: Past) -> dict[str, Any]:

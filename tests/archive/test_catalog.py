@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from archive.catalog import read_catalog, season_catalog, unpublished
+from archive.catalog import places, read_catalog, season_catalog, unpublished
 from archive.chain import chain_faults
 from archive.publish import publish
 from archive.seal import Chain, build, sha256
@@ -95,6 +95,8 @@ def test_a_season_that_is_still_being_copied_is_told(tmp_path: Path) -> None:
         "seals/daily/s20261204/standings.json": f"{place}s20261204 has not part-00001.parquet as sealed",
         "seals/daily/s20261203/standings.json": f"{place}s20261203 has not part-00002.parquet as sealed",
     }
+    (damaged,) = places(store, seals).damaged  # no copying leaves that
+    assert (damaged.file, damaged.found) == (f"{place}s20261203/part-00002.parquet", 0)
 
 
 class TestChain:

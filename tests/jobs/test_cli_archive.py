@@ -116,6 +116,24 @@ def test_one_unreadable_seal_hides_no_other(closed_store: Path) -> None:
     assert "create" in finale("archive", "sql").refused(30, "seals/laps/s2025/standings.json").out
 
 
+def test_a_damaged_part_is_never_passed_over_in_an_answer(closed_store: Path) -> None:
+    """sql and player show the rest, then name the part, exit 30; that nobody is in there is not claimed."""
+    part = "standings/board=laps/season=s2025/part-00000.parquet"
+    whole = (closed_store / part).read_bytes()
+    (closed_store / part).write_bytes(whole[:-100])
+    told = f"{part} has {len(whole) - 100:,} bytes, the seal says {len(whole):,}"
+    answer = finale("archive", "sql", "select distinct board from standings", "--json").refused(30, told, "backup")
+    assert answer.json == [{"board": "cup"}]
+    assert "create" in finale("archive", "sql").refused(30, told).out
+    answer = finale("archive", "player", "p2", "--json").refused(30, told)
+    assert {one["season"] for one in answer.json} == {"spring", "autumn"}
+    unknown = ("whether a season has a player 'bob' cannot be told: 1 sealed season could not be read", told, "backup")
+    finale("archive", "player", "bob").refused(30, *unknown)
+    finale("archive", "player", "bob", "--board", "cup").refused(5, "no sealed season has a player 'bob'")
+    (closed_store / "seals/cup/spring/standings.json").write_bytes(b"{")
+    finale("archive", "player", "bob").refused(30, "2 sealed seasons could not be read", "spring/standings.json", told)
+
+
 def test_a_player_of_binary_boards_is_asked_for_in_hex(closed_store: Path, tmp_path: Path) -> None:
     """Where every board asked about has binary ids, what is no hex is told; a folder is no file to be replaced."""
     seal = closed_store / "seals/laps/s2025/standings.json"
