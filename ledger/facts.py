@@ -90,6 +90,8 @@ def _id(value: Any) -> bytes:
             return str(value).encode()
         case int() if not isinstance(value, bool):
             return str(value).encode()
+    what = "null" if value is None else f"no id: {value} ({type(value).__name__})"
     raise InputError(
-        f"facts about players have the id {value!r}", hint="give text, uuid, a whole number or bytea, and no null"
+        f"facts about players have a player_id that is {what}",
+        hint="give text, uuid, a whole number or bytea, and no null; in SQL as player_id::text",
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,13 @@ class Collected:
         return tuple(file for file, _ in self.files)
 
 
-def collect(outside: Outside, season: Season, table: RewardTable, folder: Path) -> Collected:
+def collect(outside: Outside, season: Season, table: RewardTable, folder: Path, name: str = "") -> Collected:
     """Return every fact that ``table`` needs, as it is now; files of facts are looked up in ``folder``.
 
-    Raises InputError or ConfigError that names the source for facts that cannot be used, and what the servers raise.
+    ``name`` is the table's in errors. Raises InputError that names table and rule, or ConfigError, for facts that
+    cannot be used, and what the servers raise.
     """
-    collecting = _Collecting(outside, season, folder)
+    collecting = _Collecting(outside, season, folder, name or "the reward table")
     tables, files = {}, []
     for kind in needed(table):
         found, told = getattr(collecting, kind)(table)
@@ -63,19 +64,22 @@ class _Collecting:
     outside: Outside
     season: Season
     folder: Path
+    name: str
 
     def excluded(self, table: RewardTable) -> tuple[pa.Table, str]:
         found = []
-        for source in table.exclude:
-            rows = _reasoned(source, self._rows(source, ("player_id",), ("reason",)))
-            found.append(self._table("excluded", rows, source.told))
+        for number, source in enumerate(table.exclude, 1):
+            with self._asked_by(f"exclude {number}"):
+                rows = _reasoned(source, self._rows(source, ("player_id",), ("reason",)))
+                found.append(self._table("excluded", rows, source.told))
         whole = pa.concat_tables(found)
         kept = whole.group_by("player_id", use_threads=False).aggregate([("reason", "first"), ("source", "first")])
         return _as("excluded", kept, self._binary), "; ".join(source.told for source in table.exclude)
 
     def eligible(self, table: RewardTable) -> tuple[pa.Table, str]:
         assert table.eligible is not None
-        found = self._table("eligible", self._rows(table.eligible, ("player_id",)), table.eligible.told)
+        with self._asked_by("eligible"):
+            found = self._table("eligible", self._rows(table.eligible, ("player_id",)), table.eligible.told)
         kept = found.group_by("player_id", use_threads=False).aggregate([])
         return _as("eligible", kept, self._binary), table.eligible.told
 
@@ -92,7 +96,8 @@ class _Collecting:
 
     def leagues(self, table: RewardTable) -> tuple[pa.Table, str]:
         assert table.leagues is not None
-        whole = self._table("leagues", self._rows(table.leagues, ("player_id", "league")), table.leagues.told)
+        with self._asked_by("leagues"):
+            whole = self._table("leagues", self._rows(table.leagues, ("player_id", "league")), table.leagues.told)
         kept = whole.group_by("player_id", use_threads=False).aggregate(
             [("league", "first"), ("league", "count_distinct")]
         )
@@ -120,6 +125,15 @@ class _Collecting:
         row = seals.find(self.outside.database, before.key, "standings")
         told = f"standings of {before.id}, seal {row.sha256 if row else ''}"
         return pa.Table.from_batches([batch.cast(wanted) for batch in kept], wanted), told
+
+    @contextmanager
+    def _asked_by(self, rule: str) -> Iterator[None]:
+        """Name the rule of the table in what is wrong with the facts that it asks for."""
+        try:
+            yield
+        except InputError as error:
+            message = f"{rule} of {self.name}: {error.message}"
+            raise InputError(message, detail=error.detail, hint=error.hint) from error
 
     @property
     def _binary(self) -> bool:

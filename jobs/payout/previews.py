@@ -56,6 +56,7 @@ class Chosen:
     table: RewardTable
     origin: str
     folder: Path
+    name: str  #: in errors
 
 
 def read_table(path: Path) -> RewardTable:
@@ -69,7 +70,7 @@ def choose(outside: Outside, season: Season, path: Path | None) -> Chosen:
     Raises ConfigError for a table that cannot be read, UnknownNameError for a board without one.
     """
     if path is not None:
-        return Chosen(read_table(path), str(path), path.parent)
+        return Chosen(read_table(path), str(path), path.parent, str(path))
     closed = reached(season.state, State.CLOSING)
     found = rewarding.paying(outside, season, journal.results(outside.database, season.key))
     if found is None and closed and season.board.rewards is None:
@@ -88,9 +89,9 @@ def choose(outside: Outside, season: Season, path: Path | None) -> Chosen:
             hint="name one with --table FILE, or with rewards = … in the board's configuration",
         )
     if found.approved:
-        return Chosen(found.table, "the reward table that was approved", found.folder)
+        return Chosen(found.table, rewarding.BY_APPROVAL, found.folder, rewarding.BY_APPROVAL)
     when = "as it was when the season closed" if closed else "as configured"
-    return Chosen(found.table, f"{season.board.rewards}, {when}", found.folder)
+    return Chosen(found.table, f"{season.board.rewards}, {when}", found.folder, season.board.rewards or "")
 
 
 def preview(outside: Outside, season: Season, chosen: Chosen) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def preview(outside: Outside, season: Season, chosen: Chosen) -> dict[str, Any]:
     they are approved once the season is sealed.
     """
     sealed, live = reached(season.state, State.SEALED), not reached(season.state, State.SNAPSHOTTED)
-    collected = collect(outside, season, chosen.table, chosen.folder)
+    collected = collect(outside, season, chosen.table, chosen.folder, chosen.name)
     with _standings(outside, season) as standings:
         told = _told(outside, season, chosen, collected, standings)
     told |= {"live": live, "sealed": sealed, "state": str(season.state), "table": chosen.origin}

@@ -23,6 +23,7 @@ from rewards.totals import Totals
 
 APPROVED = "rewards approved"  #: the journal's event
 HELD = "the grants"  #: how the reason of a hold begins that an approval ends
+BY_APPROVAL = "the reward table that was approved"  #: what a table is called that a preview brought
 Standings = Callable[[], Iterable[pa.RecordBatch]]  #: reads all standings in board order, as often as it is called
 
 

@@ -117,7 +117,8 @@ def _stage(work: Acting, paying: Paying) -> tuple[GrantFacts, tuple[str, ...]]:
     season, store, table = work.season, work.outside.store, paying.table
     seal = committed(work.outside, season, "standings")
     with _facts_of(season, AccessError, ConfigError, InputError):
-        collected = collect(work.outside, season, table, paying.folder)
+        name = rewarding.BY_APPROVAL if paying.approved else season.board.rewards or ""
+        collected = collect(work.outside, season, table, paying.folder, name)
     with _facts_of(season, InputError):
         found = rewarding.compute(_standings(work, seal), table, collected, season)
     attempt = work.attempt(0)

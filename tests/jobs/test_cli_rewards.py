@@ -263,15 +263,31 @@ def test_leagues_have_places_of_their_own(game: World) -> None:
     [
         ('exclude = [{ file = "nowhere.csv" }]', ["nowhere.csv cannot be read"]),
         ('exclude = [{ table = "game.nothing" }]', ["game.nothing"]),
-        ('exclude = [{ sql = "select reason from game.bans" }]', ["lack the column player_id"]),
-        ('exclude = [{ sql = "select null::text as player_id" }]', ["the id None"]),
-        ('eligible = { sql = "delete from game.bans returning player_id" }', ["so nobody is paid"]),
+        (
+            'exclude = [{ sql = "select reason from game.bans" }]',
+            ["exclude 1 of cup.toml: facts", "lack the column player_id"],
+        ),
+        (
+            'exclude = [{ sql = "select null::text as player_id" }]',
+            ["exclude 1 of cup.toml: facts", "a player_id that is null"],
+        ),
+        (
+            'exclude = [{ table = "game.bans" }, { sql = "select 1.5 as player_id" }]',
+            ["exclude 2 of cup.toml: facts", "a player_id that is no id: 1.5 (Decimal)", "player_id::text"],
+        ),
+        (
+            'eligible = { sql = "delete from game.bans returning player_id" }',
+            ["eligible of cup.toml: ", "so nobody is paid"],
+        ),
         ('eligible = { sql = "select player_id from game.bans; drop table game.bans" }', ["so nobody is paid"]),
         (
             "leagues = { sql = \"select player_id, reason as league from game.bans union all select 'a', 'x'\" }",
             ["league"],
         ),
-        ("leagues = { sql = \"select 'a' as player_id, 7 as league\" }", ["leagues", "league", "7", "::text"]),
+        (
+            "leagues = { sql = \"select 'a' as player_id, 7 as league\" }",
+            ["leagues of cup.toml: ", "league", "7", "::text"],
+        ),
         ("exclude = [{ sql = \"select 'a' as player_id, 3 as reason\" }]", ["excluded", "reason", "3"]),
         ("eligible = { sql = \"select decode('ff', 'hex') as player_id\" }", ["eligible", "player_id", "xff"]),
         (
@@ -287,6 +303,16 @@ def test_facts_that_cannot_be_used_hold_the_season(game: World, head: str, words
     finale("close", "cup", "s1").refused(22, "so nobody is paid", *words)
     assert granted(game) == {}
     assert game.sql("select count(*) from game.bans") == [(2,)]
+
+
+def test_a_preview_names_the_rule_and_the_table_of_facts_that_cannot_be_used(world: World) -> None:
+    """Of the table that would pay, and of another one that is tried."""
+    played(world, 'eligible = { file = "no.csv" }')
+    finale("rewards", "preview", "cup", "s1").refused(4, "eligible of cup.toml", "no.csv cannot be read")
+    other = world.folder / "other.toml"
+    other.write_text(f"version = 1\nexclude = [{{ sql = 'select true as player_id' }}]\n{RULES}")
+    found = finale("rewards", "preview", "cup", "s1", "--table", str(other))
+    found.refused(4, "exclude 1 of ", "other.toml: facts", "no id: True (bool)")
 
 
 def test_a_file_with_a_quote_that_is_not_closed_holds_the_season(world: World) -> None:
