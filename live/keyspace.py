@@ -64,8 +64,8 @@ def _scanned(primaries: Sequence[Redis], *options: str) -> set[str]:
 
 
 def _on(client: Redis, options: Sequence[str]) -> Iterator[str]:
-    pinned = Redis(connection_pool=client.connection_pool, single_connection_client=True)
-    with translated(client, {}), pinned:
+    # It takes its connection when it is made, which a server that hangs lets time out.
+    with translated(client, {}), Redis(connection_pool=client.connection_pool, single_connection_client=True) as pinned:
         role = send(pinned, "ROLE")[0].decode()
         if role != "master":
             raise UnavailableError(

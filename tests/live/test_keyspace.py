@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
 from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from jobs.embedded.redis_server import RedisServer
 from jobs.embedded.server import wait_until
@@ -49,6 +52,17 @@ def test_types_sizes_and_lifetimes_of_many_keys(any_client: Redis) -> None:
     assert 0 < left["s"] <= 100
     assert len(keyspace.kinds(any_client, [f"k{number}" for number in range(MANY)])) == MANY
     assert keyspace.kinds(any_client, []) == {}
+
+
+def test_a_server_that_hangs_is_named_by_the_first_look() -> None:
+    """Redis accepts and says nothing: unavailable, by its address, and no unforeseen error."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with (
+            Redis(port=port, socket_timeout=0.2, retry=Retry(NoBackoff(), 0)) as hanging,
+            pytest.raises(UnavailableError, match=f"{port} did not answer"),
+        ):
+            keyspace.sorted_sets([hanging])
 
 
 def test_c16_primaries_only_and_each_key_once(
