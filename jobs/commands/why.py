@@ -58,12 +58,14 @@ def _place(told: dict[str, Any]) -> list[str]:
     if standing is None:
         absent = told["not_on_board"]
         lines = [f"Not on the board of {counted(told['players'], 'player')}: {absent['reason']}."]
+        lines += _accepted(told)
         lines += [f"  in {one['board']}/{one['season']}: {one['points']:,} points" for one in absent["other_boards"]]
         return lines
     reached = f", reached {standing['reached_at']}" if standing["reached_at"] else ""
     lines = [
         f"Rank {standing['rank']:,}, position {standing['position']:,} of {told['players']:,}: "
-        f"{standing['points']:,} points{reached}."
+        f"{standing['points']:,} points{reached}.",
+        *_accepted(told),
     ]
     if above := told["above"]:
         lines.append(f"Just above: {above['player_id']} (position {above['position']:,}): {above['because']}.")
@@ -75,6 +77,17 @@ def _place(told: dict[str, Any]) -> list[str]:
         where = f"position {corrected['position']:,}" if corrected["position"] else "not on the board"
         lines.append(f"Once voided matches are taken back (a correction): {where}.")
     return lines
+
+
+def _accepted(told: dict[str, Any]) -> list[str]:
+    accepted = told["accepted_drift"]
+    if accepted is None:
+        return []
+    has = "no points of this player"
+    if accepted["ledger_points"] is not None:
+        has = f"{accepted['ledger_points']:,} points, reached {output.utc(accepted['ledger_reached_at'])} UTC"
+    by = f"accepted by {accepted['by']} at {accepted['at']}: {accepted['because']}"
+    return [f"The ledger has {has}; the difference was {by}."]
 
 
 def _rules(told: dict[str, Any]) -> list[str]:

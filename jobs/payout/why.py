@@ -18,6 +18,7 @@ from jobs.payout.correction_basis import sealed as sealed_so_far
 from jobs.payout.recomputing import Basis
 from jobs.payout.sealed import committed
 from jobs.wiring import Outside
+from leaderboard.codec import codec_for, to_microseconds
 from leaderboard.errors import UnknownNameError, WrongStateError
 from leaderboard.season import Season
 from leaderboard.standing import Standing
@@ -51,6 +52,7 @@ def explain(outside: Outside, season: Season, player_id: bytes) -> dict[str, Any
         "from": "the sealed archive" if sealed else "the live board",
         "players": players,
         "standing": standing.to_json(binary=binary) if standing else None,
+        "accepted_drift": _accepted(outside, season, player_id, standing) if sealed else None,
         "above": _neighbour(season, standing, above, binary),
         "below": below.to_json(binary=binary) if below and standing else None,
         "not_on_board": None if standing else _absent(outside, season, player_id),
@@ -82,6 +84,31 @@ def _sealed(outside: Outside, season: Season, player_id: bytes) -> Found:
     near = [rows.row(at) if 1 <= at <= rows.rows else None for at in (position - 1, position + 1)]
     above, below = (_standing(row) if row else None for row in near)
     return _standing(past[0].row), above, below, rows.rows
+
+
+def _accepted(outside: Outside, season: Season, player_id: bytes, standing: Standing | None) -> dict[str, Any] | None:
+    """Return what the ledger has of a player, and who accepted that something else is sealed; None where it is not so.
+
+    The totals of a ledger of the user's own may have moved on since, so nothing is told of these.
+    """
+    accepted = committed(outside, season, "standings").accepted_drift
+    if accepted is None or season.board.ledger != "own":
+        return None
+    total = why.total(outside.database, season, player_id)
+    if total is None and standing is None:
+        return None
+    if total is not None and standing is not None:
+        floored = codec_for(season.board, season.bounds).floor(to_microseconds(total["reached_at"]))
+        reached_at = standing.reached_at and to_microseconds(standing.reached_at)
+        apart = abs(total["points"] - standing.points)
+        # As they were compared: points within the tolerance are no difference, equal ones only with equal times.
+        if (0 < apart <= season.board.reconcile.tolerance) or (apart == 0 and floored == reached_at):
+            return None
+    return {
+        "ledger_points": total and total["points"],
+        "ledger_reached_at": total and total["reached_at"],
+        **{name: accepted[name] for name in ("by", "at", "because")},
+    }
 
 
 def _live(outside: Outside, season: Season, player_id: bytes) -> Found:
