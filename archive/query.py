@@ -21,6 +21,15 @@ from archive.views import Group, definitions, groups
 from leaderboard.errors import FinaleError, InputError
 
 _ROWS = 10_000
+#: What asks and changes nothing; a pivot whose columns are found first is several statements to DuckDB.
+_QUERIES = (
+    duckdb.StatementType.SELECT,
+    duckdb.StatementType.EXPLAIN,
+    duckdb.StatementType.PRAGMA,
+    duckdb.StatementType.CALL,
+    duckdb.StatementType.MULTI,
+)
+_VIEWS = "finale archive sql, without a query, shows the views"
 _SETTINGS = (
     "timezone = 'UTC'",
     "autoinstall_known_extensions = false",
@@ -56,7 +65,7 @@ def run(store: Store, catalog: Catalog, missing: dict[str, str], query: str) -> 
     it may open no file and no connection, so that whatever is asked can neither read nor write anything else. The bytes
     are taken to be as sealed: their sizes were compared, ``verify`` compares the rest.
 
-    Raises InputError for SQL that fails, and what the store raises.
+    Raises InputError for SQL that fails, is no query or is more than one, and what the store raises.
     """
     failures: list[FinaleError] = []
     with duckdb.connect() as connection:
@@ -67,10 +76,24 @@ def run(store: Store, catalog: Catalog, missing: dict[str, str], query: str) -> 
                 connection.execute(definition)
             for setting in _SETTINGS:
                 connection.execute(f"set {setting}")
+            _check(connection.extract_statements(query))
             cursor = connection.execute(query)
-        if cursor is None:
-            raise InputError("the query is empty", hint="finale archive sql, without a query, shows the views")
         yield Result(cursor, failures)
+
+
+def _check(statements: list[duckdb.Statement]) -> None:
+    """Raise InputError unless it is one query: of several the last alone would be shown, and what changes is lost."""
+    if not statements:
+        raise InputError("the query is empty", hint=_VIEWS)
+    if len(statements) > 1:
+        raise InputError(
+            f"that is {len(statements):,} statements, and only one is answered",
+            hint="ask for each on its own, or join them with WITH or UNION ALL",
+        )
+    if (kind := statements[0].type) not in _QUERIES:
+        raise InputError(
+            f"{kind.name} is no query", detail="the views are read, and nothing is kept or written", hint=_VIEWS
+        )
 
 
 def _dataset(store: Store, group: Group, failures: list[FinaleError]) -> Any:
@@ -130,5 +153,5 @@ def _told(failures: list[FinaleError]) -> Iterator[None]:
         raise InputError(
             "the query failed",
             detail=str(error).strip(),
-            hint="finale archive sql, without a query, shows the views and their columns",
+            hint=f"{_VIEWS} and their columns",
         ) from None

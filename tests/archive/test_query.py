@@ -145,7 +145,7 @@ def test_a_query_reaches_nothing_but_the_views(folder: FolderStore, tmp_path: Pa
     """No file is read, none written, no setting opened again, no Python object looked at: refused, nothing changed."""
     part = folder.root / "standings/board=daily/season=s20261204/part-00000.parquet"
     before = {path: path.read_bytes() for path in folder.root.rglob("*") if path.is_file()}
-    with pytest.raises(InputError, match="the query failed"):
+    with pytest.raises(InputError, match=r"the query failed|is no query"):
         asked(folder, query.format(folder=tmp_path, part=str(part).replace("'", "''")))
     assert {path: path.read_bytes() for path in folder.root.rglob("*") if path.is_file()} == before
     assert [path.name for path in tmp_path.iterdir()] == [folder.root.name]
@@ -156,6 +156,43 @@ def test_wrong_sql_is_told_in_words(folder: FolderStore, query: str) -> None:
     with pytest.raises(InputError) as told:
         asked(folder, query)
     assert "Traceback" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select 1; select 2", "2 statements"),
+        ("select 1; drop view standings; select 2;", "3 statements"),
+        ("create table t as select 1", "CREATE is no query"),
+        ("insert into standings values (1) returning 1", "INSERT is no query"),
+        ("copy (select 1) to 'x'", "COPY is no query"),
+        ("set x = 1", "SET is no query"),
+        ("-- nothing", "empty"),
+    ],
+)
+def test_only_one_query_is_answered(folder: FolderStore, query: str, told: str) -> None:
+    """Of several statements the last one's rows alone would be shown; what is no query has none."""
+    with pytest.raises(InputError, match=told):
+        asked(folder, query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 1;  -- one",
+        "with a as (select 1) from a",
+        "values (1)",
+        "describe standings",
+        "summarize standings",
+        "show tables",
+        "explain select 1",
+        "pragma table_info('standings')",
+        "pivot standings on season using count(*) group by board",
+    ],
+)
+def test_every_form_of_a_query_is_answered(folder: FolderStore, query: str) -> None:
+    """What only asks is no select alone."""
+    assert asked(folder, query)
 
 
 def test_a_season_that_is_being_copied_is_left_out_and_told(folder: FolderStore) -> None:

@@ -174,7 +174,9 @@ def test_sql(closed_store: Path) -> None:
     finale("archive", "sql", " ").refused(4, "empty")
     finale("archive", "sql", "select 1 as a, 2 as a", "--json").refused(4, "more than one column")
     finale("archive", "sql", "select 1", "--json", "--csv").refused(4, "one result")
-    finale("archive", "sql", "copy (select 1) to 'x.csv'").refused(4, "Permission")
+    finale("archive", "sql", "copy (select 1) to 'x.csv'").refused(4, "COPY is no query")
+    answer = finale("archive", "sql", "select 1 as a; select 2 as a", "--csv").refused(4, "2 statements")
+    assert answer.out == ""
 
 
 def test_sql_leaves_out_what_is_not_whole(closed_store: Path) -> None:
