@@ -15,6 +15,7 @@ from leaderboard.board import Board
 from leaderboard.calendar import season_called, seasons_from
 from leaderboard.codec import codec_for
 from leaderboard.errors import ConfigError, InputError, NotDueError, UnknownNameError, WrongStateError
+from leaderboard.names import check_name
 from leaderboard.season import Bounds, Season
 from leaderboard.standing import Standing
 from leaderboard.states import State, Step, reached
@@ -125,6 +126,10 @@ def _shown(row: Standing) -> str:
 def _asked(outside: Outside, request: Request) -> tuple[Asked, Season | None]:
     """Return what is to be adopted, and the season of that name if the ledger has one already."""
     board = outside.settings.board(request.board)
+    try:
+        check_name(request.season, "season")
+    except ConfigError as error:  # here it is no file that is wrong
+        raise InputError(f"--season {error.message}", hint=error.hint or "choose another name") from None
     if board.shards.by != "none":
         raise InputError(
             f"board {board.name} is spread over {board.shards.number} sorted sets, and {request.key} is one",

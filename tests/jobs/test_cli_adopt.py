@@ -435,3 +435,14 @@ def test_what_cannot_be_adopted_is_told_with_its_remedy(
         cup.redis.zadd(key, members)
     finale("archive", "adopt", key, *ADOPT[3:]).refused(4, *words)
     assert cup.sql("select count(*) from finale.season where definition ->> 'name' = 'cup'") == [(0,)]
+
+
+@pytest.mark.parametrize("season", ["../evil", "", "S1", "epoch"])
+def test_a_season_of_an_impossible_name_is_an_argument_that_is_wrong(cup: World, season: str) -> None:
+    """Exit 4 with the value and the rule, with bounds of its own or without, dry or not; nothing is made."""
+    before = cup.picture()
+    asked = ("archive", "adopt", KEY, "--board", "cup", "--season", season)
+    given = ("--starts-at", "2024-12-24T00:00:00Z", "--ends-at", "2024-12-27T00:00:00Z")
+    for more in ((), given, (*given, "--dry-run")):
+        finale(*asked, *more).refused(4, f"--season {season!r} cannot name a season", "hint:")
+    assert differing(before, cup.picture()) == []
