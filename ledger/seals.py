@@ -22,6 +22,18 @@ class SealRow:
     committed_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class PutSeal:
+    """A seal that is in the store, as far as the ledger knows: committed, put, and recorded."""
+
+    key: int
+    season: str
+    kind: str
+    board: str
+    number: int
+    sha256: str
+
+
 def find(database: Database, key: int, kind: str) -> SealRow | None:
     """Return the committed seal of a season, None if there is none."""
     row = database.row("seals.find", {"key": key, "kind": kind})
@@ -73,6 +85,12 @@ def commit(
 def kinds(database: Database, board: str) -> set[tuple[str, str]]:
     """Return season and kind of every seal of the board that this ledger has."""
     return {(row["season"], row["kind"]) for row in database.rows("seals.kinds", {"board": board})}
+
+
+def newest_put(database: Database, board: str) -> PutSeal | None:
+    """Return the newest seal of the board that was surely put, else of any board; None if there is none."""
+    row = database.row("seals.newest_put", {"board": board})
+    return PutSeal(**row) if row else None
 
 
 def withdraw(database: Database, lease: Lease, kind: str, sha256: str) -> None:

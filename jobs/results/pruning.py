@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from archive import results as archived
 from archive.results import ResultsSeal
+from jobs.checks import same_store
 from jobs.seasons.leasing import leased
 from jobs.version import SOFTWARE
 from jobs.wiring import Outside
@@ -113,6 +114,7 @@ def _prune(outside: Outside, season: Season, every: Sequence[Season], who: str) 
         match_rows.close(outside.database, season)
         seal = archived.find(outside.store, season.board.name, season.id)
         if seal is None:
+            same_store.check(outside.store, outside.database, season.board.name)
             seal = archived.put_seal(outside.store, _sealed(outside, season))
         if archived.missing(outside.store, seal):
             archived.put_parts(outside.store, seal, _parts(outside, season))

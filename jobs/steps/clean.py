@@ -14,6 +14,7 @@ from archive.removal import Departure, Removal
 from archive.seal import KeyFacts, StandingFacts
 from archive.verify import verify
 from jobs.boards.building import left_behind
+from jobs.checks import same_store
 from jobs.payout.sealed import committed
 from jobs.seasons import renaming
 from jobs.seasons.verdicts import Act, Done, Held, Verdict, Wait
@@ -170,6 +171,7 @@ def forget(outside: Outside, season: Season, lease: Lease) -> Forgotten:
     if seals.find(outside.database, season.key, "grants") is not None:
         committed(outside, season, "grants")
         verify(outside.store, season.board.name, season.id, "grants")
+    same_store.check(outside.store, outside.database, season.board.name, read=season.key)
     assert isinstance(seal.facts, StandingFacts)
     left = left_behind(outside.database, season)
     departures = [_departure(season, lease, key, left.get(key.key, [])) for key in seal.facts.keys]

@@ -13,6 +13,7 @@ from archive.publish import publish, staged_attempts, sweep
 from archive.seal import Chain, Seal, StandingFacts, build, same_content, sha256
 from archive.sealed_corrections import CorrectionFacts
 from archive.sealed_grants import GrantFacts
+from jobs.checks import same_store
 from jobs.checks.reconciling import staged_rows
 from jobs.seasons import renaming
 from jobs.seasons.verdicts import REPAIR, Act, Done, Verdict
@@ -39,6 +40,7 @@ class SealStep:
     step: Step = Step.SEAL
 
     def look(self, work: Work) -> Facts:
+        same_store.check(work.outside.store, work.outside.database, work.season.board.name)
         verdict = dict(work.results[Step.RECONCILE])
         accepted = verdict.pop("accepted", None)
         return Facts(
@@ -92,6 +94,7 @@ def _read_back(store: Store, work: Work, facts: StandingFacts) -> None:
 def commit(work: Acting, kind: str, facts: StandingFacts | GrantFacts | CorrectionFacts, **told: Any) -> SealRow:
     """Commit the seal of ``facts`` as the next in the board's chain; one committed before is returned as it stands."""
     season = work.season
+    same_store.check(work.outside.store, work.outside.database, season.board.name, read=season.key)
 
     def bytes_of(number: int, previous: str | None, now: datetime) -> bytes:
         return build(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from archive import snapshot
+from jobs.checks import same_store
 from jobs.checks.reconciling import players_in_ledger
 from jobs.seasons import renaming
 from jobs.seasons.verdicts import REPAIR, Act, Done, Held, Verdict
@@ -39,6 +40,8 @@ class Snapshot:
 
     def look(self, work: Work) -> Facts:
         season = work.season
+        # Before anything is staged, which would make the folder.
+        same_store.check(work.outside.store, work.outside.database, season.board.name)
         found = sizes(work.outside.redis, season.standing_keys)
         gone = [key for key, rows in found.items() if not rows]
         exists = len(gone) < len(found)

@@ -144,6 +144,18 @@ def test_a_lost_or_other_file_of_pruned_results_is_noticed(cleaned: World) -> No
     finale("archive", "verify", "--all").refused(30, "seals/cup/one/results.json does not exist")
 
 
+def test_nothing_is_pruned_into_a_store_without_the_earlier_seals(cleaned: World) -> None:
+    """The folder is gone: exit 11, none is made, and every result stays in the ledger."""
+    before = cleaned.sql("select count(*) from finale.match_result")
+    away = cleaned.store.with_name("away")
+    cleaned.store.rename(away)
+    finale(*PRUNE).refused(11, "is not the store of the earlier seals")
+    assert not cleaned.store.exists()
+    assert cleaned.sql("select count(*) from finale.match_result") == before
+    away.rename(cleaned.store)
+    finale(*PRUNE).ok()
+
+
 def test_i6_what_was_pruned_is_never_counted_again(cleaned: World) -> None:
     """I6: an old result sent again, and a new one of that time, are refused with the reason; no total moves."""
     finale(*PRUNE).ok()
