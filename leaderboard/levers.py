@@ -63,9 +63,19 @@ def _lengthened(season: Season, until: datetime, following: Sequence[tuple[Seaso
         raise WrongStateError(
             f"{season.name} cannot last until {_utc(until)}: nothing would be left of {after.name}",
             detail=f"{after.name} ends at {_utc(after.bounds.ends_at)}",
-            hint=f"first: finale season cancel {after.board.name} {after.id}",
+            hint=_out_of_the_way(after),
         )
     return Extension(bounds, until + grace, Bounds(until, after.bounds.ends_at, after.id))
+
+
+def _out_of_the_way(after: Season) -> str:
+    by_hand = f"finale season cancel {after.board.name} {after.id}"
+    if after.key:
+        return f"first: {by_hand}"
+    return (
+        f"let it end before {_utc(after.bounds.ends_at)}; or, as {after.name} is not in the ledger yet: "
+        f"give the board a larger ahead, then finale tick, then {by_hand}"
+    )
 
 
 def reopen(

@@ -39,7 +39,7 @@ def plan_extend(outside: Outside, season: Season, until: datetime) -> Told:
 
 def extend(outside: Outside, season: Season, until: datetime, *, who: str, because: str) -> Told:
     """Let the season last until then; the next one begins later. Raises WrongStateError and ConfigError."""
-    verdicts.extend(season, until, outside.database.now(), levers.following(outside.database, season, until))
+    plan_extend(outside, season, until)  # what is refused has made no season
     for bounds in _missing(outside, season, until):
         seasons.create(outside.database, season.board, bounds, outside.database.now(), who=who)
     done = levers.extend(outside.database, season, until, _extension(until), who=who, because=because)

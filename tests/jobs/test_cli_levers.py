@@ -102,6 +102,22 @@ def test_an_extension_that_cannot_be_changes_nothing(
     assert differing(before, running.picture()) == []
 
 
+def test_a_next_season_that_is_not_in_the_ledger_has_a_remedy_that_works(running: World) -> None:
+    """It cannot be cancelled before it is made: the refusal makes none, dry or not, and says how to have it made."""
+    finale("season", "cancel", "cup", "two", *WHO).ok()
+    extend = ("season", "extend", "cup", "one", "--until", text(NOW + 6 * HOUR), *WHO)
+    before = running.picture()
+    for dry in ((), ("--dry-run",)):
+        words = ("nothing would be left of cup/three", "let it end before", "a larger ahead, then finale tick")
+        finale(*extend, *dry).refused(23, *words, "season cancel cup three")
+    assert differing(before, running.picture()) == []
+    running.config.write_text(running.config.read_text().replace("ahead = 1", "ahead = 2"))
+    finale("tick").ok()
+    finale("season", "cancel", "cup", "three", *WHO).ok()
+    finale(*extend).ok()
+    assert bounds(running, "one")[1] == NOW + 6 * HOUR
+
+
 def test_a_season_is_not_extended_into_one_with_results(running: World) -> None:
     """Once the next season has a result, its bounds stand."""
     running.sql(
