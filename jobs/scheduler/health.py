@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -69,9 +70,20 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
 
+def _refused(host: str, port: int, error: OSError | UnicodeError) -> InputError:
+    if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
+        return InputError(
+            f"--metrics {host}:{port} cannot be listened on: {error.strerror}", hint="choose another port"
+        )
+    return InputError(
+        f"--metrics-host {host!r} cannot be listened on: {getattr(error, 'strerror', None) or error}",
+        hint="give an IPv4 address of this machine: 127.0.0.1 for itself alone, 0.0.0.0 for every one",
+    )
+
+
 @contextmanager
 def served(health: Health, look: Callable[[], Seen], host: str, port: int) -> Iterator[int]:
-    """Answer on the port while the block lasts, and yield it: a free one for 0. Raises InputError if it is taken."""
+    """Answer on the port while the block lasts, and yield it: a free one for 0. Raises InputError if it cannot."""
     health.registry.register(LedgerCollector(look))
     metrics = make_wsgi_app(health.registry)
 
@@ -88,10 +100,8 @@ def served(health: Health, look: Callable[[], Seen], host: str, port: int) -> It
 
     try:
         server = make_server(host, port, app, server_class=_Server, handler_class=_Quiet)
-    except OSError as error:
-        raise InputError(
-            f"--metrics {host}:{port} cannot be listened on: {error.strerror}", hint="choose another port"
-        ) from None
+    except (OSError, UnicodeError) as error:  # the latter of a host that no name can have
+        raise _refused(host, port, error) from None
     thread = threading.Thread(target=server.serve_forever, name="finale-metrics", daemon=True)
     thread.start()
     try:

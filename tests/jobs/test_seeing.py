@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -25,7 +26,7 @@ from jobs.scheduler.metrics import METRICS
 from jobs.scheduler.notify import Kind, Note, Notifier, notifier
 from jobs.scheduler.telling import Telling
 from jobs.scheduler.tick import tick
-from leaderboard.errors import ConfigError, UnavailableError
+from leaderboard.errors import ConfigError, InputError, UnavailableError
 from tests.ledger.support import await_that
 from tests.support import watching
 from tests.support.cli import World, finale, started
@@ -117,6 +118,25 @@ def test_health_and_readiness_tell_them_apart() -> None:
         assert seen["finale_rounds_total", "done"] == 1
         health.patience = 0
         assert [get(port, path)[0] for path in ("/healthz", "/readyz", "/other")] == [503, 503, 404]
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "::1", "300.1.1.1", "a..b", "b" * 70])
+def test_an_address_that_is_not_this_machines_is_named_and_not_the_port(host: str) -> None:
+    """What cannot be listened on for its host says which option is wrong, and what may be given."""
+    refusal = pytest.raises(InputError, match=re.escape(f"--metrics-host {host!r} cannot be listened on: "))
+    with refusal as told_of, served(Health(patience=60), pytest.fail, host, 0):
+        pass
+    assert "0.0.0.0" in told_of.value.hint
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    """The remedy is another port only where the port is at fault."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refusal = pytest.raises(InputError, match=re.escape(f"--metrics 127.0.0.1:{port} cannot be listened on: "))
+        with refusal as told_of, served(Health(patience=60), pytest.fail, "127.0.0.1", port):
+            pass
+    assert told_of.value.hint == "choose another port"
 
 
 @pytest.fixture
