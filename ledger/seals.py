@@ -87,7 +87,7 @@ def kinds(database: Database, board: str) -> set[tuple[str, str]]:
     return {(row["season"], row["kind"]) for row in database.rows("seals.kinds", {"board": board})}
 
 
-def newest_put(database: Database, board: str) -> PutSeal | None:
+def newest_put(database: Database, board: str = "") -> PutSeal | None:
     """Return the newest seal of the board that was surely put, else of any board; None if there is none."""
     row = database.row("seals.newest_put", {"board": board})
     return PutSeal(**row) if row else None

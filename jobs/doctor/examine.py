@@ -31,7 +31,7 @@ def examine(settings: Settings, environ: Mapping[str, str], names: Sequence[str]
             *postgres.look(settings, urls.postgres),
             *outside.look(settings, urls.postgres, environ, [(board, played.get(board.name)) for board in boards]),
             *redis.look(settings, urls.redis, keys),
-            *store.look(settings, environ, sorted(keys)),
+            *store.look(settings, urls.postgres, environ, sorted(keys)),
         ]
 
 

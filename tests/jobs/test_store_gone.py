@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from typing import Any
 
 import pytest
 
-from tests.support.cli import World, finale
+from tests.support.cli import Answer, World, finale
 
 CONFIG = """
 [board.g]
@@ -109,3 +110,46 @@ def test_i8_a_seal_that_was_committed_and_not_yet_put_stops_no_other_season(game
     finale("close", "g", "three").ok()
     finale("close", "g", "two", "--until", "reward").ok()
     finale("archive", "verify", "--all").ok()
+
+
+def test_doctor_fails_for_a_store_without_the_newest_seal_and_makes_no_folder(game: World) -> None:
+    """Gone, then empty: a row fails, exit 19, with the remedy, and nothing is made there; back again, all is ok."""
+    assert earlier_seals(finale("doctor", "--json").ok())["verdict"] == "ok"
+    away = game.store.with_name("away")
+    game.store.rename(away)
+    for made in (False, True):
+        if made:
+            game.store.mkdir()
+        row = earlier_seals(finale("doctor", "--json").refused(19, "store earlier seals"))
+        assert row["verdict"] == "fail" and "is not the store of the earlier seals" in row["found"]
+        assert "mount it, or restore it" in row["remedy"]
+        assert game.store.exists() == made
+        assert not made or not any(game.store.iterdir())
+
+
+def test_doctor_of_a_fresh_installation_makes_no_folder(world: World) -> None:
+    """No seal and no folder yet is well, and the folder is left to the first seal."""
+    world.configure(CONFIG, g=TABLE)
+    world.store.rmdir()
+    row = earlier_seals(finale("doctor", "--json").ok())
+    assert row["verdict"] == "ok" and "does not exist yet; the first seal makes it" in row["found"]
+    assert not world.store.exists()
+
+
+def test_doctor_without_the_ledger_makes_no_folder(
+    world: World, monkeypatch: pytest.MonkeyPatch, postgres_url: str
+) -> None:
+    """No server, then no schema: whether seals must be there is unknown, and said so; no folder is made."""
+    world.configure(CONFIG, g=TABLE)
+    world.store.rmdir()
+    for url, failed in (("postgresql://game@127.0.0.1:1/finale", "answers"), (postgres_url, "migrations")):
+        monkeypatch.setenv("FINALE_POSTGRES", url)
+        row = earlier_seals(finale("doctor", "--json").refused(19, f"postgres {failed}"))
+        assert row["verdict"] == "unknown" and "does not exist" in row["found"]
+        assert not world.store.exists()
+
+
+def earlier_seals(answer: Answer) -> dict[str, Any]:
+    """Return doctor's row of the newest seal."""
+    [row] = [one for one in answer.json["checks"] if (one["area"], one["name"]) == ("store", "earlier seals")]
+    return dict(row)
