@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
 
 import psycopg
 import pytest
@@ -58,8 +60,8 @@ def _reward(world: World) -> None:
 @pytest.fixture(scope="module")
 def by_webhook(season: Prepared) -> Iterator[Whole]:
     """The season closed, its grants taken by a receiver, which each world finds with an empty wallet."""
-    folder = season.root / "receiver"
-    folder.mkdir()
+    # A worker that takes tests of another module in between makes this fixture twice.
+    folder = Path(mkdtemp(prefix="receiver-", dir=season.root))
     (folder / "secret").write_text(SECRET)
     with receiver(folder) as found:
         deliver = f'to = "webhook", url = "{found.url}", secret_file = "{folder}/secret"'
