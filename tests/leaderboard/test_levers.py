@@ -10,7 +10,7 @@ import pytest
 from leaderboard.board import Board
 from leaderboard.errors import WrongStateError
 from leaderboard.levers import Past, check_cancellable, check_retryable, expected_seconds, extend, reopen
-from leaderboard.season import Bounds, Hold, Season
+from leaderboard.season import Bounds, Hold, Season, unstored
 from leaderboard.states import State
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -18,21 +18,8 @@ DAY = timedelta(days=1)
 
 
 def a_season(state: State = State.OPEN, **changed: object) -> Season:
-    season = Season(
-        key=1,
-        board=Board.model_validate({"name": "cup", "calendar": {"every": "week"}, "ties": "shared"}),
-        bounds=Bounds(NOW - DAY, NOW + DAY, "s1"),
-        state=state,
-        live_key="leaderboard:cup:s1",
-        closes_at=NOW + DAY + timedelta(minutes=15),
-        backfill=False,
-        frozen_at=None,
-        sealed_at=None,
-        keep_until=None,
-        hold=None,
-        attempts=0,
-        last_error=None,
-    )
+    board = Board.model_validate({"name": "cup", "calendar": {"every": "week"}, "ties": "shared"})
+    season = replace(unstored(board, Bounds(NOW - DAY, NOW + DAY, "s1"), state), key=1)
     return replace(season, **changed)  # type: ignore[arg-type]  # passed on as they came
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from leaderboard.board import Board
 from leaderboard.errors import ConfigError
-from leaderboard.season import Bounds, Season
+from leaderboard.season import Bounds, unstored
 from leaderboard.states import State
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,19 +42,6 @@ def test_bounds_sort_by_time():
 
 
 def test_a_season_is_called_board_and_id():
-    season = Season(
-        key=1,
-        board=Board.model_validate({"name": "goals", "calendar": {"every": "year"}}),
-        bounds=Bounds(START, END, "s2026"),
-        state=State.OPEN,
-        live_key="leaderboard:goals:s2026",
-        closes_at=END,
-        backfill=False,
-        frozen_at=None,
-        sealed_at=None,
-        keep_until=None,
-        hold=None,
-        attempts=0,
-        last_error=None,
-    )
+    board = Board.model_validate({"name": "goals", "calendar": {"every": "year"}})
+    season = unstored(board, Bounds(START, END, "s2026"), State.OPEN)
     assert (season.id, season.name) == ("s2026", "goals/s2026")
