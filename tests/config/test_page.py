@@ -82,7 +82,7 @@ def test_what_a_season_fixes_when_it_opens() -> None:
     """The last column has ``open`` for exactly what the ledger keeps of a season that has opened."""
     fixed = {key: cells[-1] for key, cells in rows("`[board.NAME]`").items()}
     assert {key for key, when in fixed.items() if when.startswith("`open`")} == set(FIXED_AT_OPEN)
-    assert {re.match(r"`(\w+)`", when)[1] for when in fixed.values()} == {"created", "open", "close", "never"}  # type: ignore[index]
+    assert {re.match(r"`(\w+)`", when)[1] for when in fixed.values()} == {"created", "open", "close", "never"}  # type: ignore[index]  # else it fails
 
 
 def test_the_letters_of_a_template_are_those_that_are_taken() -> None:
